@@ -3,9 +3,11 @@
 Runs are made in virtual time and analysed once without interruption. Then the analysis is started over and
 over, and killed after a random part of the time that it took; what it has entered into its store stays. After
 the kills, and whenever it ended before its kill, it is run to its end, and the tables are held against those
-of the uninterrupted one, row by row.
+of the uninterrupted one, row by row: the records in columns, the tables that Spark makes of them, and the
+results.
 
-    python -m benchmarks.ingest_kill --kills 20
+    python -m benchmarks.ingest_kill --kills 20             # rove analyze
+    python -m benchmarks.ingest_kill --kills 20 --stream    # rove analyze --new, with its checkpoint
 
 ``--intake`` only reads telemetry into columns, without Spark, which takes a moment: for many kills, and for
 tests.
@@ -35,6 +37,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ROVE = (sys.executable, "-m", "orchestrator.cli.main")
 NAME = "killed"
 PATIENCE_S = 900.0
+TRIES = 3
 
 EXPERIMENT: dict[str, Any] = {
     "name": NAME,
@@ -55,6 +58,8 @@ EXPERIMENT: dict[str, Any] = {
     "sweep": {"replicas": [1, 2]},
 }
 
+ANALYSIS, STREAM, INTAKE = "analysis", "stream", "intake"
+
 Digests = dict[str, str]
 
 
@@ -74,28 +79,39 @@ def start(command: Sequence[str]) -> "subprocess.Popen[bytes]":
 
 
 def to_its_end(command: Sequence[str]) -> float:
-    """Runs the command without interruption; returns the seconds that it took."""
-    begin = time.monotonic()
-    code = start(command).wait(PATIENCE_S)
-    if code:
-        raise SystemExit(f"{' '.join(command)} exited with {code}")
-    return time.monotonic() - begin
+    """Runs the command without interruption; returns the seconds that it took. On a busy machine Spark may
+    not start in time: then it is run again."""
+    for _ in range(TRIES):
+        begin = time.monotonic()
+        code = start(command).wait(PATIENCE_S)
+        if not code:
+            return time.monotonic() - begin
+        say(f"{' '.join(command)} exited with {code}")
+    raise SystemExit(f"it failed {TRIES} times")
 
 
-def command_for(directory: Path, only_intake: bool) -> list[str]:
-    """Returns what is killed: the analysis of a run or a sweep, or only its first step."""
-    if only_intake:
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def command_for(directory: Path, what: str) -> list[str]:
+    """Returns what is killed: the analysis of a run or sweep, the stream of all runs, or only the intake."""
+    if what == INTAKE:
         return [sys.executable, "-m", "benchmarks.ingest_kill", "--of", str(directory)]
+    if what == STREAM:
+        return [*ROVE, "analyze", "--new", "--json", "--runs-dir", str(directory.parent.parent)]
     return [*ROVE, "analyze", str(directory), "--json"]
 
 
 def tables_of(runs: Path) -> Digests:
-    """Returns a digest of the rows of every table and every kind of record, in no order."""
+    """Returns a digest of the rows of every table and every kind of record, in no order, and of results."""
     store = TableStore(runs)
     rows: dict[str, list[str]] = {}
     for file in store.state.files:
         found = parquet.read_table(store.root / file.path, partitioning=None).to_pylist()
         rows.setdefault(f"{file.layer} {file.of}", []).extend(map(_text, found))
+    for path in store.root.glob("results/*.json"):
+        rows[f"results {path.stem}"] = [path.read_text()]
     return {name: sha256("\n".join(sorted(texts)).encode()).hexdigest() for name, texts in rows.items()}
 
 
@@ -117,10 +133,10 @@ def leftovers(runs: Path) -> list[str]:
     return [*sorted(found - named), *staged]
 
 
-def campaign(directory: Path, kills: int, seed: int, only_intake: bool = False) -> dict[str, Any]:
+def campaign(directory: Path, kills: int, seed: int, what: str = ANALYSIS) -> dict[str, Any]:
     """Kills the analysis of a run or a sweep so often; returns what differed."""
     drawn, runs = random.Random(seed), directory.parent.parent
-    command = command_for(directory, only_intake)
+    command = command_for(directory, what)
     took_s = to_its_end(command)
     expected = tables_of(runs)
     shutil.rmtree(runs / ".tables")
@@ -135,8 +151,11 @@ def campaign(directory: Path, kills: int, seed: int, only_intake: bool = False) 
             process.send_signal(signal.SIGKILL)
             process.wait()
             done += 1
+            say(f"{done} killed, {compared} compared, {len(differences)} differ")
             if done < kills:
                 continue
+            to_its_end(command)
+        if process.returncode > 0:
             to_its_end(command)
         # It has come to its end, after the kills before: look, and begin anew.
         differences += different(tables_of(runs), expected)
@@ -144,6 +163,7 @@ def campaign(directory: Path, kills: int, seed: int, only_intake: bool = False) 
         compared += 1
         shutil.rmtree(runs / ".tables")
     return {
+        "of": what,
         "kills": done,
         "differences": len(differences),
         "leftovers": len(left),
@@ -161,14 +181,17 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
-    parser.add_argument("--intake", action="store_true", help="kill only the reading of telemetry")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--intake", dest="what", action="store_const", const=INTAKE, help="only the intake")
+    what.add_argument("--stream", dest="what", action="store_const", const=STREAM, help="rove analyze --new")
+    parser.set_defaults(what=ANALYSIS)
     parser.add_argument("--of", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.of is not None:
         take_in(TableStore(arguments.of.parent.parent), runs_in(arguments.of), lambda fraction: None)
         return
     with TemporaryDirectory() as folder:
-        found = campaign(made_runs(Path(folder)), arguments.kills, arguments.seed, arguments.intake)
+        found = campaign(made_runs(Path(folder)), arguments.kills, arguments.seed, arguments.what)
     if arguments.json:
         print(json.dumps(found))
     else:

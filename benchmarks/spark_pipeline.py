@@ -3,9 +3,10 @@ metrics.
 
 A few real runs in virtual time (a saturated query of 25 nodes, several applications with a crash, flows; all
 with ground truth) are copied under other names until there are enough records. ``rove analyze`` of all of
-them is measured with its JVM, from nothing to ``summary.json``. DuckDB then reads the same segments and
-ground truth, makes the same tables with the same columns, writes them as Parquet and computes the same
-metrics. Both must agree: counts and numbers of rows exactly, fractions to 1e-6.
+them is measured with its JVM, from nothing to ``summary.json``. Before that, one analysis lets Rove archive
+Java's classes, which it does once on a machine (``orchestrator.spark.class_archive``). DuckDB then reads the
+same segments and ground truth, makes the same tables with the same columns, writes them as Parquet and
+computes the same metrics. Both must agree: counts and numbers of rows exactly, fractions to 1e-6.
 
     python -m benchmarks.spark_pipeline                                      # 2 million records, about 1 GB
     python -m benchmarks.spark_pipeline --records 2000000 20000000 --curve curve.svg     # 10 GB, and growth
@@ -13,6 +14,9 @@ metrics. Both must agree: counts and numbers of rows exactly, fractions to 1e-6.
 - ``cpu_seconds_per_million_records``, ``duckdb_ratio``: of the first size, in processor time.
 - ``growth_2m_to_20m``: processor time of the last size by that of the first. Only with several sizes.
 - ``peak_memory_gb``: the most that all processes of the analysis had in memory together, of the largest size.
+
+``--json`` also says where the processor time of the analysis went (``rove_cpu_parts_s``): its own process,
+the JVM, the JVM's compilers and collector, and other processes, which are Spark's Python workers.
 
 A record is a line of telemetry. Ground truth, half of the bytes, is read and written too but not counted.
 DuckDB's part does less in this: it judges lines only as clean data needs it, corrects no clocks, and computes
@@ -65,7 +69,9 @@ def take_step(originals: Sequence[Original], records: int, folder: Path, against
 def _analysed(by: str, folder: Path, *arguments: str) -> Cost:
     command = (sys.executable, "-m", f"benchmarks.analysing.{by}", *arguments)
     cost = measure(command, TIMEOUT_S, folder / f"{by}.log", ROOT)
-    _say(f"  {by}: {cost.cpu_s:.1f} s of processor time, {cost.wall_s:.1f} s, {cost.peak_bytes / 1e9:.2f} GB")
+    parts = ", ".join(f"{name} {used:.1f}" for name, used in cost.parts.items() if used >= 0.05)
+    memory = f"{cost.peak_bytes / 1e9:.2f} GB"
+    _say(f"  {by}: {cost.cpu_s:.1f} s of processor time ({parts}), {cost.wall_s:.1f} s, {memory}")
     return cost
 
 
@@ -100,6 +106,7 @@ def _rows(steps: Sequence[Step]) -> list[dict[str, Any]]:
             "records": step.copies.records,
             "bytes": step.copies.bytes,
             "rove_cpu_s": step.rove.cpu_s,
+            "rove_cpu_parts_s": dict(step.rove.parts),
             "rove_wall_s": step.rove.wall_s,
             "rove_peak_gb": step.rove.peak_bytes / 1e9,
             "duckdb_cpu_s": step.duckdb.cpu_s if step.duckdb else None,
@@ -145,6 +152,7 @@ def main() -> int:
         steps: list[Step] = []
         try:
             originals = [Original(each.name, each.weight, perform(each, folder)) for each in PATTERNS]
+            _analysed("rove", folder, str(originals[0].directory))
             for size in sizes:
                 steps.append(take_step(originals, size, folder / str(size), against_duckdb=not steps))
                 if not arguments.keep:

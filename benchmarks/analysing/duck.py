@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from benchmarks.analysing import duck_flows, duck_tables
+from benchmarks.analysing import duck_flows, duck_paths, duck_tables
 from benchmarks.analysing.duck_metrics import Metrics
 from benchmarks.analysing.plans import Plans
 
@@ -27,15 +27,18 @@ _TEXTS = pa.list_(pa.string())
 _TEXT_MAP = pa.map_(pa.string(), pa.string())
 _TYPES = {
     **dict.fromkeys(("boot", "seed", "measure_from_ns", "measure_until_ns"), pa.int64()),
+    **dict.fromkeys(("fault", "from_ns", "until_ns"), pa.int64()),
+    "begins": pa.bool_(),
     **dict.fromkeys(("source_nodes", "sink_nodes", "reasons"), _TEXTS),
     **dict.fromkeys(("factors", "versions"), _TEXT_MAP),
 }
 _EMPTY = {
     "planned_flows": ("run", "app", "flow", "source", "sink", "protocol"),
-    "streams": ("run", "app", "replica", "origin"),
+    "streams": ("run", "app", "replica", "origin", "begins"),
     "leads": ("run", "app", "toward", "sink"),
     "makers": ("run", "app", "origin", "node"),
     "sources": ("run", "app", "replica"),
+    "faults": ("run", "fault", "what", "node", "from_ns", "until_ns"),
 }
 """The columns of small tables that may have no rows."""
 
@@ -70,12 +73,12 @@ def make_tables(duck: duckdb.DuckDBPyConnection, plans: Plans) -> None:
     duck.execute(duck_tables.LINES, {"files": [row["file"] for row in plans.tables["files"]]})
     for what in duck_tables.TRUTH:
         files = [row["file"] for row in plans.tables["truth_files"] if row["what"] == what]
-        duck.execute(duck_tables.truth(what), {"files": files})
+        duck.execute(duck_tables.truth(what, bool(files)), {"files": files} if files else None)
     duck.execute(duck_tables.NODES)
     twice = duck.execute("SELECT coalesce(sum(duplicates), 0) FROM nodes").fetchone()
     for statement in duck_tables.statements(bool(twice and twice[0])):
         duck.execute(statement)
-    for statement in duck_flows.STATEMENTS:
+    for statement in (*duck_paths.STATEMENTS, *duck_flows.STATEMENTS):
         duck.execute(statement)
     duck.execute("DROP TABLE lines")
     duck.execute("DROP TABLE events")

@@ -1,11 +1,11 @@
 """Computes the metrics of ``summary.json`` in DuckDB, by their definitions in docs/telemetry.md."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from duckdb import DuckDBPyConnection
 
-from benchmarks.analysing import duck_flows
+from benchmarks.analysing import duck_air, duck_costs, duck_flows, duck_paths, duck_recovery
 from benchmarks.analysing.plans import Plans
 
 Row = dict[str, Any]
@@ -120,7 +120,7 @@ class Metrics:
         self._lengths: dict[str, int] = {
             key[0]: row["length_ns"] for key, row in self._ask(windows, 1).items()
         }
-        self._found = {
+        self._found: dict[str, Found] = {
             "born": self._ask(_born(app), 2) | self._ask(_born(sink), 3),
             "arrived": self._ask(_arrived(app), 2) | self._ask(_arrived(sink), 3),
             "fates": self._ask(_fates(app), 2) | self._ask(_fates(sink), 3),
@@ -128,6 +128,13 @@ class Metrics:
             "unrouted": self._ask(_UNROUTED, 2),
             "overhead": self._ask(_OVERHEAD, 2),
             "connected": self._ask(_CONNECTED, 2),
+            "air": self._ask(duck_air.AIR, 1),
+            "parts": self._ask(duck_paths.PARTS, 2),
+            "diversity": self._ask(duck_paths.DIVERSITY, 2),
+            "reached": self._ask(duck_paths.ARRIVED, 3),
+            "spent": self._ask(duck_paths.SPENT, 3),
+            "costs": duck_costs.figures(duck),
+            "recovered": self._ask(duck_recovery.RECOVERED, 2),
             "passed_over": self._ask(_PASSED_OVER, 3),
             "logs": self._ask(_LOGS, 1),
             "read": self._ask(_READ, 2),
@@ -151,7 +158,12 @@ class Metrics:
             for row in apps
         }
         return {
-            "metrics": self._overhead(run),
+            "metrics": {
+                **self._overhead(run),
+                **dict.fromkeys(duck_air.NAMES),
+                **_without(self._found["air"].get((run,), {}), "run"),
+                **({"app_fairness": _fairness(list(found.values()))} if len(found) > 1 else {}),
+            },
             "apps": found,
             "telemetry": _without(self._found["logs"][run,], "run"),
             "nodes": {
@@ -178,10 +190,21 @@ class Metrics:
         unrouted = self._found["unrouted"].get((run, app), {"outputs": 0, "no_route_ns": 0})
         never_ns = (self._plans.outputs[run, app] - unrouted["outputs"]) * length_ns
         sinks = self._plans.sinks[run, app]
+        switches = self._found["switched"].get((run, app), {}).get("switches", 0)
         metrics = {
             **whole,
             "offered_fps": offered * 1e9 / length_ns,
-            "switches": self._found["switched"].get((run, app), {}).get("switches", 0),
+            "switches": switches,
+            "switches_per_min": switches * 60e9 / length_ns,
+            **dict.fromkeys(duck_paths.NAMES),
+            "paths_used": 0,
+            **_without(self._found["parts"].get((run, app), {}), "run", "app", "known"),
+            **_without(self._found["diversity"].get((run, app), {}), "run", "app"),
+            "operators": self._operators(run, app),
+            **dict.fromkeys(duck_recovery.NAMES),
+            "faults_unrecovered": 0,
+            **_without(self._found["recovered"].get((run, app), {}), "run", "app"),
+            **self._found["costs"].get((run, app), dict.fromkeys(duck_costs.NAMES)),
             "no_route_s": (unrouted["no_route_ns"] + never_ns) / 1e9,
             "source_sink_connected_ratio": self._connected(run, app),
         }
@@ -195,6 +218,22 @@ class Metrics:
             key[2]: row["times"] for key, row in self._found["passed_over"].items() if key[:2] == (run, app)
         }
         return {"kind": "query", "metrics": metrics, "operator_faults": faults}
+
+    def _operators(self, run: str, app: str) -> dict[str, Any]:
+        known = self._found["parts"].get((run, app), {}).get("known", 0)
+        found: dict[str, Any] = {}
+        for name in self._plans.operators[run, app]:
+            reached = self._found["reached"].get((run, app, name), {})
+            spent = self._found["spent"].get((run, app, name), {})
+            found[name] = {
+                **{"arrived_fps": 0.0, "arrived_kbps": 0.0, "replicas": 0},
+                **_without(reached, "run", "app", "operator"),
+                **{
+                    f"{part}_s": spent.get(f"{part}_ns", 0) / known / 1e9 if known else None
+                    for part in ("network", "queue", "compute")
+                },
+            }
+        return found
 
     def _connected(self, run: str, app: str) -> float:
         known_ns: int = self._found["connected"][run, app]["connected_ns"] or 0
@@ -248,6 +287,16 @@ class Metrics:
             "source_sink_connected_ratio": self._connected(run, app),
         }
         return {"kind": "flows", "metrics": metrics}
+
+
+def _fairness(apps: Collection[Mapping[str, Any]]) -> float | None:
+    """Returns Jain's index over the applications' shares of what should have arrived."""
+    losses = (app["metrics"].get("loss_ratio") for app in apps if app["kind"] == "query")
+    ratios = (app["metrics"]["flow_delivery_ratio"] for app in apps if app["kind"] == "flows")
+    shares = [1 - loss for loss in losses if loss is not None]
+    shares += [ratio for ratio in ratios if ratio is not None]
+    squares = sum(share**2 for share in shares)
+    return sum(shares) ** 2 / len(shares) / squares if len(shares) > 1 and squares else None
 
 
 def _flow_figures(row: Row) -> dict[str, Any]:

@@ -28,6 +28,7 @@ TRUTH = {
         **{"t_ns": "BIGINT", "src": "VARCHAR", "dst": "VARCHAR", "attempted": "BIGINT"},
         **{"delivered": "BIGINT", "expected": "DOUBLE", "snr_db": "DOUBLE"},
     },
+    "airtime": {"t_ns": "BIGINT", "node": "VARCHAR", "sent_ns": "BIGINT"},
 }
 _TIMES = ("t_ns", "born_ns", "took_ns", "opened_ns", "now_ns")
 _COUNTERS = (
@@ -242,6 +243,9 @@ CREATE TABLE deliveries AS SELECT run, t_ns, src, dst, attempted, delivered, exp
 FROM raw_deliveries WHERE attempted BETWEEN 0 AND 1e15 AND delivered BETWEEN 0 AND 1e15
   AND coalesce(expected, 0) BETWEEN 0 AND 1
 """
+AIRTIME = """
+CREATE TABLE airtime AS SELECT run, t_ns, node, sent_ns FROM raw_airtime WHERE sent_ns >= 0
+"""
 
 ORDER = {
     "runs": (),
@@ -250,10 +254,12 @@ ORDER = {
     "links_truth": ("up_ns", "src", "dst"),
     "positions": ("t_ns", "node"),
     "deliveries": ("t_ns", "src", "dst"),
+    "airtime": ("t_ns", "node"),
     "overhead": ("t_ns", "node", "message"),
     "connectivity": ("app", "from_ns"),
     "tuples": ("app", "origin", "tau", "sink"),
     "hops": ("app", "origin", "tau", "sender", "receiver"),
+    "paths": ("app", "origin", "tau", "sink"),
     "switches": ("t_ns", "app", "replica", "downstream"),
     "costs": ("t_ns", "app", "replica", '"to"'),
     "operator_faults": ("t_ns", "app", "replica", "reason", "count"),
@@ -263,8 +269,11 @@ ORDER = {
 """The tables that are written, and the order of their rows within a run."""
 
 
-def truth(what: str) -> str:
-    """Returns the statement that reads one kind of ground truth."""
+def truth(what: str, is_there: bool) -> str:
+    """Returns the statement that reads one kind of ground truth, if there are files of it."""
+    if not is_there:
+        columns = ", ".join(f"{name} {type_}" for name, type_ in TRUTH[what].items())
+        return f"CREATE TABLE raw_{what} (run VARCHAR, {columns})"
     return f"""
     CREATE TABLE raw_{what} AS
     SELECT f.run, t.* EXCLUDE (filename)
@@ -282,4 +291,4 @@ def statements(has_duplicates: bool) -> Iterator[str]:
     yield from (RUNS, EVENTS, HOPS, TUPLES, SWITCHES)
     for table, (kind, columns) in _OF_KIND.items():
         yield f"CREATE TABLE {table} AS SELECT {columns} FROM lines WHERE kind = '{kind}'"
-    yield from (LINKS_TRUTH, POSITIONS, DELIVERIES)
+    yield from (LINKS_TRUTH, POSITIONS, DELIVERIES, AIRTIME)

@@ -4,12 +4,16 @@ Reads manifests as docs/telemetry.md describes them; imports none of the product
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 Rows = list[dict[str, Any]]
-_TRUTH = ("links", "positions", "deliveries")
+_TRUTH = ("links", "positions", "deliveries", "airtime")
+_ENDED_BY = {
+    **{"crash": "restart", "silence": "unsilence", "partition": "heal", "cut": "mend"},
+    **{"degrade": "recover", "move": "release"},
+}
 
 
 class Plans:
@@ -22,11 +26,12 @@ class Plans:
             name: []
             for name in (
                 *("files", "truth_files", "described", "apps", "places", "streams", "leads", "makers"),
-                *("sources", "planned_flows"),
+                *("sources", "planned_flows", "faults"),
             )
         }
         self.sinks: dict[tuple[str, str], list[str]] = {}
         """The sinks of each query, by run and application."""
+        self.operators: dict[tuple[str, str], list[str]] = {}
         self.outputs: dict[tuple[str, str], int] = {}
         """How many outputs its sources have, over all their replicas."""
         for run, directory in self.directories.items():
@@ -60,6 +65,8 @@ class Plans:
                 "versions": {name: str(value) for name, value in manifest["versions"].items()},
             }
         )
+        events = (directory / "events.jsonl").read_text().splitlines()
+        self.tables["faults"] += _faults(run, map(json.loads, events))
         for app, document in manifest["apps"].items():
             if document["kind"] == "flows":
                 self._flows(run, app, document["flows"])
@@ -87,10 +94,11 @@ class Plans:
             replica_id = f"{name}/{replica['index']}"
             nodes[name].append(node)
             self._place(run, app, node, replica_id)
-            if made := _makes(operators[name]):
+            made = _makes(operators[name])
+            if made:
                 self._add("makers", run, app, origin=made, node=node)
             for origin in _passing(name, operators):
-                self._add("streams", run, app, replica=replica_id, origin=origin)
+                self._add("streams", run, app, replica=replica_id, origin=origin, begins=origin == made)
             if name in sources:
                 self._add("sources", run, app, replica=replica_id)
             for sink in sinks:
@@ -103,6 +111,7 @@ class Plans:
         ends = [sorted({node for name in names for node in nodes[name]}) for names in (sources, sinks)]
         self._app(run, app, "query", *ends)
         self.sinks[run, app] = sinks
+        self.operators[run, app] = list(operators)
         self.outputs[run, app] = sum(
             len(nodes[name]) * sum(name in before for before in after.values()) for name in sources
         )
@@ -125,6 +134,22 @@ def _behind(name: str, after: Mapping[str, list[str]]) -> set[str]:
         fresh = {other for other, before in after.items() if here in before} - found
         found |= fresh
         frontier.extend(fresh)
+    return found
+
+
+def _faults(run: str, events: Iterable[Mapping[str, Any]]) -> Rows:
+    found: Rows = []
+    for event in events:
+        if event["kind"] != "fault":
+            continue
+        action, node, t_ns = event.get("action", event.get("deed")), event["node"], event["t_ns"]
+        if action in _ENDED_BY:
+            begun = {"fault": len(found), "what": action, "node": node, "from_ns": t_ns, "until_ns": None}
+            found.append({"run": run, **begun})
+            continue
+        for each in found:
+            if each["until_ns"] is None and each["node"] == node and _ENDED_BY[each["what"]] == action:
+                each["until_ns"] = t_ns
     return found
 
 

@@ -8,22 +8,25 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from orchestrator.analytics.blame import blaming
 from orchestrator.analytics.frames import frame_of
 from orchestrator.analytics.gather import gather
+from orchestrator.analytics.intake.columns import arrow
 from orchestrator.analytics.layout import contributed
+from orchestrator.analytics.log import TABLES
 from orchestrator.analytics.schemas import struct
 from orchestrator.analytics.store import TableStore
 from orchestrator.errors import RoveError
+from orchestrator.results import registry
 from orchestrator.results.columns import Columns
 from orchestrator.results.contribution import Figures, Rows
 from orchestrator.results.inputs import AppInput, RunInput
-from orchestrator.results.spark import Subject
-
-CLOCKS = "clocks"
+from orchestrator.results.spark import Choose, Subject
+from orchestrator.spark.tuning import BULK_BYTES
 
 Document = dict[str, Any]
 
@@ -35,6 +38,8 @@ class TablesMade:
         self._spark = spark
         self._store = store
         self._runs = tuple(runs)
+        self._tables: dict[str, DataFrame] = {}
+        self.is_little = sum(run.bytes() for run in runs) < BULK_BYTES
 
     @property
     def runs(self) -> Sequence[RunInput]:
@@ -44,29 +49,40 @@ class TablesMade:
         return frame_of(self._spark, rows, struct(columns))
 
     def table(self, name: str) -> DataFrame:
-        return self._store.read(self._spark, name, [run.run for run in self._runs])
+        if name not in self._tables:
+            found = self._store.read(self._spark, name, [run.run for run in self._runs])
+            # In one partition, nothing has to move.
+            self._tables[name] = found.coalesce(1) if self.is_little else found
+        return self._tables[name]
+
+    def columns(self, name: str, choose: Choose | None = None) -> pa.Table:
+        schema = arrow(registry.tables()[name].columns)
+        return self._store.rows(TABLES, name, [run.run for run in self._runs], schema, choose)
 
     @cached_property
-    def times(self) -> DataFrame:
-        zero = F.col("first_ns").alias("zero_ns")
-        return self.table("runs").select("run", "measure_from_ns", "measure_until_ns", zero, "ended_ns")
+    def times(self) -> pa.Table:
+        names = {"first_ns": "zero_ns"}
+        runs = self.columns("runs").select(
+            ["run", "measure_from_ns", "measure_until_ns", "first_ns", "ended_ns"]
+        )
+        return runs.rename_columns([names.get(name, name) for name in runs.column_names])
 
-    @property
+    @cached_property
     def windows(self) -> DataFrame:
-        return F.broadcast(self.times)
+        return F.broadcast(self._spark.createDataFrame(self.times))
 
 
 def compute(spark: SparkSession, store: TableStore, runs: Sequence[RunInput]) -> dict[str, Document]:
     """Returns by run: its ``metrics`` and ``series``, and those of each of its ``apps``."""
     reading = TablesMade(spark, store, runs)
     wanted = list(dict.fromkeys(figures for run in runs for _, found in _parts(run) for figures in found))
-    frames: dict[str, DataFrame] = {}
+    frames: dict[str, DataFrame | pa.Table] = {}
     for number, figures in enumerate(wanted):
         with blaming(f"{_named(figures)} cannot be computed"):
             frames |= {f"{number} {name}": frame for name, frame in figures.frames(reading).items()}
-    with _few_partitions(spark):
-        rows = gather({CLOCKS: reading.times, **frames})
-    clocks = {row["run"]: row for row in rows.pop(CLOCKS)}
+    with _few_partitions(spark, 1 if reading.is_little else spark.sparkContext.defaultParallelism):
+        rows = gather(frames)
+    clocks = {row["run"]: row for row in reading.times.to_pylist()}
     of_part = _by_part(rows)
     results = {}
     for run in runs:
@@ -87,11 +103,11 @@ def compute(spark: SparkSession, store: TableStore, runs: Sequence[RunInput]) ->
 
 
 @contextmanager
-def _few_partitions(spark: SparkSession) -> Iterator[None]:
+def _few_partitions(spark: SparkSession, partitions: int) -> Iterator[None]:
     """Results are small: one plan for all of them takes less time than planning each step anew."""
     wanted = {
         "spark.sql.adaptive.enabled": "false",
-        "spark.sql.shuffle.partitions": str(spark.sparkContext.defaultParallelism),
+        "spark.sql.shuffle.partitions": str(partitions),
     }
     before = {name: str(spark.conf.get(name)) for name in wanted}
     for name, value in wanted.items():

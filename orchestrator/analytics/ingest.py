@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -11,17 +11,19 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from node_agent.apps.records import record_format
+from orchestrator.analytics.as_read import source_of, write_as_read
 from orchestrator.analytics.blame import blaming
 from orchestrator.analytics.frames import frame_of
 from orchestrator.analytics.intake import columns as kept
 from orchestrator.analytics.layout import layout, tables_of
 from orchestrator.analytics.log import RECORDS, TABLES
 from orchestrator.analytics.schemas import struct
-from orchestrator.analytics.store import Fresh, TableStore, judged
+from orchestrator.analytics.store import Fresh, TableStore, file_url, judged, literal_path
 from orchestrator.results.columns import Columns
-from orchestrator.results.contribution import Table
+from orchestrator.results.contribution import AsRead, Table
 from orchestrator.results.inputs import RunInput
-from orchestrator.spark.session import BULK_BYTES, side_by_side
+from orchestrator.spark.session import side_by_side
+from orchestrator.spark.tuning import BULK_BYTES
 
 Progress = Callable[[float], None]
 """Called with the fraction done, 0 to 1."""
@@ -32,19 +34,31 @@ FILE_BYTES = 128 * 2**20
 """Telemetry for one file of a table."""
 
 
+class Written(NamedTuple):
+    """A table that is already in its files."""
+
+    files: tuple[Path, ...]
+
+
+Made: TypeAlias = "DataFrame | pa.Table | Written"
+
+
 class TablesInTheMaking:
     """Implements ``results.spark.Ingest``, which functions that make tables get."""
 
-    def __init__(self, spark: SparkSession, store: TableStore, runs: Sequence[RunInput]) -> None:
+    def __init__(
+        self, spark: SparkSession, store: TableStore, runs: Sequence[RunInput], staging: Path
+    ) -> None:
         self._spark = spark
         self._store = store
+        self._staging = staging
         self._runs = tuple(runs)
         self._names = [run.run for run in runs]
         size = sum(run.bytes() for run in runs)
         self.files = 1 if size < BULK_BYTES else max(2, size // FILE_BYTES)
         """How many files a table gets."""
         self._declared = {table.name: table for table in tables_of(runs)}
-        self._made: dict[str, DataFrame | pa.Table] = {}
+        self._made: dict[str, Made] = {}
         self._frames: dict[str, DataFrame] = {}
         self._kept: list[DataFrame] = []
 
@@ -56,7 +70,7 @@ class TablesInTheMaking:
         found = self._read([*map(kept.of_record, kinds)], kept.record_columns(record_format(), *kinds))
         # All rows of a run in one partition: then nothing that groups or joins rows of a run has to move them
         # again, and a file of a table has whole runs.
-        return found if self.files == 1 else found.repartition(self.files, "run")
+        return found.coalesce(1) if self.files == 1 else found.repartition(self.files, "run")
 
     def _read(self, kinds: Sequence[str], schema: StructType) -> DataFrame:
         return self._store.frame(self._spark, RECORDS, kinds, self._names, schema)
@@ -71,16 +85,24 @@ class TablesInTheMaking:
         """Returns what the intake noted about files: boots of agents, and bad lines."""
         return self._store.rows(RECORDS, what, self._names, kept.arrow(columns))
 
-    def made(self, name: str) -> DataFrame | pa.Table:
-        """Returns a table as it was made: in Spark, or here if it is small."""
+    def made(self, name: str) -> Made:
+        """Returns a table as it was made: in Spark, or here if it is small or as it was read."""
         if name not in self._made:
             declared = self._declared[name]
             with blaming(f"the table {name!r} cannot be made"):
                 made = declared.make(self)
             if isinstance(made, DataFrame) and declared.shared:
                 self._kept.append(made := made.persist())
+            if isinstance(made, AsRead):
+                made = self._written(declared, made)
             self._made[name] = made
         return self._made[name]
+
+    def _written(self, table: Table, made: AsRead) -> Written:
+        place = self._staging / table.name
+        place.mkdir()
+        files = self._store.paths(RECORDS, source_of(made), self._names)
+        return Written(tuple(write_as_read(files, self._names, table, made, place)))
 
     def table(self, name: str) -> DataFrame:
         made = self.made(name)
@@ -88,10 +110,16 @@ class TablesInTheMaking:
             return made
         if name not in self._frames:
             schema = struct(self._declared[name].columns)
-            self._frames[name] = self._spark.createDataFrame(made.cast(kept.arrow(schema)), schema)
+            if isinstance(made, pa.Table):
+                frame = self._spark.createDataFrame(made.cast(kept.arrow(schema)), schema)
+            elif made.files:
+                frame = self._spark.read.schema(schema).parquet(*map(literal_path, made.files))
+            else:
+                frame = frame_of(self._spark, [], schema)
+            self._frames[name] = frame
         return self._frames[name]
 
-    def tables(self) -> list[tuple[Table, DataFrame | pa.Table]]:
+    def tables(self) -> list[tuple[Table, Made]]:
         """Returns all tables."""
         return [(declared, self.made(name)) for name, declared in self._declared.items()]
 
@@ -117,7 +145,7 @@ def make_tables(spark: SparkSession, store: TableStore, runs: Sequence[RunInput]
 def _prepare(
     spark: SparkSession, store: TableStore, staging: Path, runs: Sequence[RunInput], progress: Progress
 ) -> list[Fresh]:
-    making = TablesInTheMaking(spark, store, runs)
+    making = TablesInTheMaking(spark, store, runs, staging)
     made = making.tables()
     fresh: list[Fresh] = []
     with side_by_side(WRITERS) as together:
@@ -129,9 +157,11 @@ def _prepare(
     return fresh
 
 
-def _write(found: DataFrame | pa.Table, table: Table, staging: Path, files: int) -> list[Fresh]:
-    """Writes a table, ordered by run, as about so many files."""
+def _write(found: Made, table: Table, staging: Path, files: int) -> list[Fresh]:
+    """Writes a table that is not written yet, ordered by run, as about so many files."""
     place = staging / table.name
+    if isinstance(found, Written):
+        return _fresh(table, found.files)
     order = ("run", *table.order)
     if isinstance(found, DataFrame):
         found = found.select(*(F.col(each.name).cast(each.dataType) for each in struct(table.columns)))
@@ -139,15 +169,19 @@ def _write(found: DataFrame | pa.Table, table: Table, staging: Path, files: int)
             found = found.toArrow()
     if isinstance(found, DataFrame):
         ordered = found.coalesce(files).sortWithinPartitions(*order)
-        ordered.write.option("compression", "zstd").parquet(str(place))
+        ordered.write.option("compression", "zstd").parquet(file_url(place))
     else:
         place.mkdir()
         plain = found.select(list(table.columns)).cast(kept.arrow(table.columns))
         ordered = plain.sort_by([(name, "ascending") for name in order])
         parquet.write_table(ordered, place / "part.parquet", compression="zstd")
-    found_files = []
-    for path in sorted(place.glob("*.parquet")):
+    return _fresh(table, sorted(place.glob("*.parquet")))
+
+
+def _fresh(table: Table, files: Sequence[Path]) -> list[Fresh]:
+    found = []
+    for path in files:
         runs = parquet.read_table(path, columns=["run"], partitioning=None)["run"].unique().to_pylist()
         if runs:
-            found_files.append(Fresh(table.name, path, tuple(runs)))
-    return found_files
+            found.append(Fresh(table.name, path, tuple(runs)))
+    return found

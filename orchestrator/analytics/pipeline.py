@@ -5,18 +5,17 @@
 from unchanged telemetry are not computed again; if nothing changed, Spark is not started.
 """
 
-import errno
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from orchestrator.analytics.failures import failing_clearly
 from orchestrator.analytics.summaries import run_summary, sweep_summary
-from orchestrator.errors import BadInput, RoveError
+from orchestrator.errors import BadInput
 from orchestrator.results.inputs import RunInput, runs_in, unique
 from orchestrator.runs.files import read_json, write_atomic
 from orchestrator.runs.run_directory import RunDirectory
@@ -131,6 +130,19 @@ def analyze(
     return documents
 
 
+def tables_so_far(
+    directories: Sequence[Path], progress: Progress | None = None, *, spark: "SparkSession"
+) -> None:
+    """Brings the tables of runs that still go on up to date. Results are for runs that have ended."""
+    tell = progress or _say_nothing
+    runs = unique([run for directory in directories for run in runs_in(directory)])
+    from orchestrator.analytics.store import TableStore
+
+    groups = {TableStore(root): group for root, group in _by_root(runs).items()}
+    with _telling(runs, tell) as tell:
+        _take_in_and_then(groups, tell, spark, lambda session, store, runs: None)
+
+
 def write_report(
     directory: Path,
     progress: Progress | None = None,
@@ -190,44 +202,39 @@ def _results(
             else:
                 missing.setdefault(store, []).append(run)
     if missing:
-        with _failing_clearly([run for group in missing.values() for run in group]):
+        with _telling([run for group in missing.values() for run in group], tell) as tell:
             known |= _computed(missing, stamps, tell, spark)
     return known
 
 
 @contextmanager
-def _failing_clearly(runs: Sequence[RunInput]) -> Iterator[None]:
-    """Turns errors of Spark and of the disk into one sentence."""
-    import pyarrow as pa
-    from pyspark.errors import PySparkException
+def _telling(runs: Sequence[RunInput], tell: Progress) -> Iterator[Progress]:
+    """Gives a progress that remembers the step, so that an error can name it."""
+    step = "preparing"
 
-    names = ", ".join(run.run for run in runs[:3])
-    try:
-        yield
-    except (PySparkException, pa.ArrowException, OverflowError, OSError) as error:
-        if _is_of_full_disk(error):
-            raise RoveError(
-                f"the analysis of {names} found the disk full: make room, then analyse again; nothing is lost"
-            ) from error
-        text = str(error).partition("\n")[0]
-        raise RoveError(f"the analysis of {names} failed in Spark: {text}") from error
+    def remember(stage: str, fraction: float) -> None:
+        nonlocal step
+        step = stage
+        tell(stage, fraction)
 
-
-def _is_of_full_disk(error: BaseException) -> bool:
-    full = (errno.ENOSPC, errno.EDQUOT)
-    return getattr(error, "errno", None) in full or os.strerror(errno.ENOSPC) in str(error)
+    with failing_clearly([run.run for run in runs], lambda: step):
+        yield remember
 
 
 @contextmanager
-def _session(
+def _starting(
     tell: Progress, spark: "SparkSession | Spark | None", runs: Sequence[RunInput]
-) -> Iterator["SparkSession"]:
-    from orchestrator.spark.session import spark_session
+) -> Iterator[Spark]:
+    """Gives what returns the session: the one that is given, or one that starts meanwhile."""
+    if spark is not None:
+        yield spark if callable(spark) else lambda: spark
+        return
+    from orchestrator.spark.session import starting_session
 
-    tell("starting Spark", 0.1)
-    given = spark() if callable(spark) else spark
-    with nullcontext(given) if given else spark_session(input_bytes=sum(r.bytes() for r in runs)) as session:
-        yield session
+    size = sum(run.bytes() for run in runs)
+    with starting_session(input_bytes=size, archive_classes=True) as connect:
+        yield connect
+        tell("ending Spark", 0.95)
 
 
 def _computed(
@@ -236,50 +243,55 @@ def _computed(
     tell: Progress,
     spark: "SparkSession | Spark | None",
 ) -> dict[Path, Document]:
-    """Reads the runs, makes their tables and computes their results.
+    """Reads the runs, makes their tables, computes their results and keeps them."""
+    from orchestrator.analytics.compute import compute
 
-    Little telemetry is read here, before Spark starts; much of it by Spark's processes, side by side.
+    results: dict[Path, Document] = {}
+
+    def computing(session: "SparkSession", store: "TableStore", runs: Sequence[RunInput]) -> None:
+        tell("computing results", 0.7)
+        computed = compute(session, store, runs)
+        for run in runs:
+            path = run.directory.path
+            results[path] = {"stamp": stamps[path], **computed[run.run]}
+            kept = store.results(run.run)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(kept, json.dumps(results[path], separators=(",", ":")).encode())
+
+    _take_in_and_then(missing, tell, spark, computing)
+    return results
+
+
+def _take_in_and_then(
+    groups: Mapping["TableStore", Sequence[RunInput]],
+    tell: Progress,
+    spark: "SparkSession | Spark | None",
+    then: Callable[["SparkSession", "TableStore", Sequence[RunInput]], None],
+) -> None:
+    """Reads the runs and makes their tables, one store after the other; calls ``then`` for each.
+
+    Little telemetry is read here, while Spark starts; much of it by Spark's processes, side by side.
     """
     from orchestrator.analytics.intake.taking import take_in, unread
-    from orchestrator.spark.session import BULK_BYTES
+    from orchestrator.spark.tuning import BULK_BYTES
 
-    runs = [run for group in missing.values() for run in group]
-    new = [run for store, group in missing.items() for run in unread(store, group)]
+    runs = [run for group in groups.values() for run in group]
+    new = [run for store, group in groups.items() for run in unread(store, group)]
     what = f"reading telemetry of {len(runs)} run{'s' if len(runs) > 1 else ''}"
     is_much = sum(run.bytes() for run in new) >= BULK_BYTES
-    if new and not is_much:
-        tell(what, 0.02)
-        for store, group in missing.items():
-            take_in(store, group, lambda fraction: tell(what, 0.02 + 0.08 * fraction))
-    results: dict[Path, Document] = {}
-    with _session(tell, spark, runs) as session:
-        for store, group in missing.items():
+    with _starting(tell, spark, runs) as connect:
+        from orchestrator.analytics.ingest import make_tables
+
+        if new and not is_much:
+            tell(what, 0.02)
+            for store, group in groups.items():
+                take_in(store, group, lambda fraction: tell(what, 0.02 + 0.08 * fraction))
+        tell("starting Spark", 0.1)
+        session = connect()
+        for store, group in groups.items():
             if is_much:
                 tell(what, 0.25)
                 take_in(store, group, lambda fraction: tell(what, 0.25 + 0.2 * fraction), session)
-            results |= _made(session, store, group, stamps, tell)
-    return results
-
-
-def _made(
-    spark: "SparkSession",
-    store: "TableStore",
-    runs: Sequence[RunInput],
-    stamps: Mapping[Path, str],
-    tell: Progress,
-) -> dict[Path, Document]:
-    from orchestrator.analytics.compute import compute
-    from orchestrator.analytics.ingest import make_tables
-
-    tell("making tables", 0.45)
-    make_tables(spark, store, runs, lambda fraction: tell("making tables", 0.45 + 0.25 * fraction))
-    tell("computing results", 0.7)
-    computed = compute(spark, store, runs)
-    results = {}
-    for run in runs:
-        path = run.directory.path
-        results[path] = {"stamp": stamps[path], **computed[run.run]}
-        kept = store.results(run.run)
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(kept, json.dumps(results[path], separators=(",", ":")).encode())
-    return results
+            tell("making tables", 0.45)
+            make_tables(session, store, group, lambda fraction: tell("making tables", 0.45 + 0.25 * fraction))
+            then(session, store, group)

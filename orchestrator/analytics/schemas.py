@@ -1,6 +1,6 @@
 """Defines Spark columns: of raw telemetry as agents write it, and of the declared tables."""
 
-from collections.abc import Iterable
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -56,7 +56,8 @@ def struct(columns: Columns) -> StructType:
     return StructType([StructField(name, SPARK_TYPES[kind]) for name, kind in columns.items()])
 
 
-def raw(events: Iterable[type[msgspec.Struct]]) -> StructType:
+@cache
+def raw(events: tuple[type[msgspec.Struct], ...]) -> StructType:
     """Returns the columns of a line of a segment: the envelope, then the fields of all kinds of records.
 
     Fields of other kinds are null. A line with ``tuples`` stands for that many tuples: see docs/telemetry.md.

@@ -184,12 +184,25 @@ class TableStore:
         has_others = not state.numbers(runs).issuperset(number for file in files for number in file.runs)
         return found.where(F.col("run").isin(*runs)) if has_others else found
 
-    def rows(self, layer: str, kind: str, runs: Sequence[str], schema: pa.Schema) -> pa.Table:
-        """Returns the rows of ``runs`` as plain columns, without Spark."""
-        files = self.state.files_of(layer, kind, runs)
-        found = [parquet.read_table(self.root / file.path, partitioning=None) for file in files]
-        whole = pa.concat_tables([schema.empty_table(), *(each.cast(schema) for each in found)])
-        return whole.filter(pc.is_in(whole["run"], pa.array(list(runs), pa.string())))
+    def paths(self, layer: str, kind: str, runs: Sequence[str]) -> list[Path]:
+        """Returns the files that have rows of one of the runs, and maybe of others."""
+        return [self.root / file.path for file in self.state.files_of(layer, kind, runs)]
+
+    def rows(
+        self, layer: str, kind: str, runs: Sequence[str], schema: pa.Schema, choose: Change | None = None
+    ) -> pa.Table:
+        """Returns the rows of ``runs`` as plain columns, without Spark; ``choose``: what is wanted of them,
+        called for one group of rows after the other.
+        """
+        wanted = pa.array(list(runs), pa.string())
+        choose = choose or (lambda rows: rows)
+        found = [choose(schema.empty_table())]
+        for path in self.paths(layer, kind, runs):
+            with parquet.ParquetFile(path) as file:
+                for number in range(file.num_row_groups):
+                    rows = file.read_row_group(number).cast(schema)
+                    found.append(choose(rows.filter(pc.is_in(rows["run"], wanted))))
+        return pa.concat_tables(found)
 
 
 class _Places:
@@ -272,9 +285,15 @@ def judged(run: RunInput) -> str:
     return sha256(repr(run.judgement()).encode()).hexdigest()[:16]
 
 
-def literal_path(path: Path | str) -> str:
-    """Escapes a path, because Spark takes paths for patterns: a directory may be called ``a[1]``."""
-    return "".join(f"\\{letter}" if letter in "*?[]{}\\" else letter for letter in str(path))
+def file_url(path: Path) -> str:
+    """Names a file of this machine, or of a mounted file system, whatever Spark's own default is: on YARN it
+    is HDFS."""
+    return f"file://{path.absolute()}"
+
+
+def literal_path(path: Path) -> str:
+    """The same where Spark takes paths for patterns: a directory may be called ``a[1]``."""
+    return "".join(f"\\{letter}" if letter in "*?[]{}\\" else letter for letter in file_url(path))
 
 
 def _acquire(lock: int, root: Path) -> None:

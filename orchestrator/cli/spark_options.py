@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -34,29 +35,40 @@ SparkConf = Annotated[
 
 @contextmanager
 def chosen_session(
-    master: str | None, conf: Sequence[str] | None, directories: Sequence[RunDirectory]
+    master: str | None,
+    conf: Sequence[str] | None,
+    directories: Sequence[RunDirectory],
+    *,
+    folder: Path | None = None,
+    needed: bool = False,
 ) -> "Iterator[SparkSession | None]":
-    """Opens a session on the cluster that the user names, to analyse these runs; None if none is named.
+    """Opens a session to analyse these runs, or all those in ``folder``, on the cluster that the user names.
+    If none is named: one on this machine if ``needed``, else None.
 
     Executors must see the runs and where their tables are. Raises BadInput, RoveError.
     """
-    from orchestrator.spark.cluster import parse_master
+    from orchestrator.spark.cluster import HERE, parse_master
     from orchestrator.spark.placing import parse_conf
 
     settings = parse_conf(conf or [])
-    if master is None:
+    if master is None and not needed:
         if settings:
             raise BadInput("--spark-conf is for a Spark of your choice: add --master")
         yield None
         return
-    chosen = parse_master(master)
+    chosen = HERE if master is None else parse_master(master)
+    from orchestrator.analytics.streaming.looking import largest_run
     from orchestrator.results.inputs import runs_in
     from orchestrator.spark.session import spark_session
     from orchestrator.spark.shared_files import require_shared
 
-    size = sum(run.bytes() for each in directories for run in runs_in(each.path))
+    size = (
+        largest_run(folder) if folder else sum(r.bytes() for each in directories for r in runs_in(each.path))
+    )
     with spark_session(input_bytes=size, master=chosen, conf=settings) as spark:
         if not chosen.is_local:
-            for folder in dict.fromkeys(each.path.parent.parent for each in directories):
-                require_shared(spark, folder)
+            for shared in (
+                [folder] if folder else dict.fromkeys(each.path.parent.parent for each in directories)
+            ):
+                require_shared(spark, shared)
         yield spark

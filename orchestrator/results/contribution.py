@@ -54,10 +54,25 @@ class Later:
         return self.function()(*arguments)
 
 
+@dataclass(frozen=True)
+class AsRead:
+    """Says that a table has the rows of one kind of record (``record``), or of one file of the ground truth
+    (``truth``), as they were read; such a table is written without Spark.
+
+    ``names``: by column, its name there if that is another. ``where``: chooses rows; it gets them with the
+    names that they have there, and gives a column of truth values.
+    """
+
+    record: str = ""
+    truth: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
+    where: "Callable[[pa.Table], pa.ChunkedArray] | None" = None
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """A table: one row is ``text``. ``make`` gives a frame with at least ``columns``; one that fits into
-    memory may also be given as a table of pyarrow.
+    memory may also be given as a table of pyarrow, and one whose rows are as they were read as ``AsRead``.
 
     Every table has the column ``run``; an application's has ``app``, too. Rows are written in the order of
     the columns in ``order``, so that equal input gives equal files. ``shared``: other tables are made of it.
@@ -67,7 +82,7 @@ class Table:
     text: str
     columns: Columns
     order: tuple[str, ...]
-    make: Callable[["Ingest"], "DataFrame | pa.Table"]
+    make: Callable[["Ingest"], "DataFrame | pa.Table | AsRead"]
     shared: bool = False
 
 
@@ -125,14 +140,15 @@ class Figures:
     """Metrics and series, computed in two steps.
 
     ``frames`` returns small frames by name, each with the column ``run`` (and ``app``); all frames of all
-    contributions are collected in one Spark job. ``values`` turns the rows of one run or application into
-    plain values by name: those of ``metrics`` and ``series``. Only an ``optional`` metric may be left out.
+    contributions are collected in one Spark job. What needs no Spark may be a table of pyarrow. ``values``
+    turns the rows of one run or application into plain values by name: those of ``metrics`` and ``series``.
+    Only an ``optional`` metric may be left out.
 
     ``series``: names and types of values for sections and drawings. Those in ``summary`` are also in
     ``summary.json``; those in ``flaws`` are counts that are added to its ``telemetry``.
     """
 
-    frames: Callable[["Reading"], Mapping[str, "DataFrame"]]
+    frames: Callable[["Reading"], Mapping[str, "DataFrame | pa.Table"]]
     values: Callable[["Subject", Mapping[str, Rows]], Mapping[str, Any]]
     metrics: tuple[Metric, ...] = ()
     series: Mapping[str, Any] = field(default_factory=dict)
@@ -224,8 +240,8 @@ class Contribution:
 
     ``reader``: set only in the contribution that is registered under the name of the kind. ``applies``: says
     whether it is about this application of the kind. Raise ``version`` when values are computed in another
-    way. ``carried``: two metrics in one unit, what arrived and what was offered; their ratio is compared
-    between the applications of a run.
+    way. ``share``: returns from an application's metrics what arrived of what should have, or None; shares
+    are compared between the applications of a run.
     """
 
     kind: str = ""
@@ -238,7 +254,7 @@ class Contribution:
     sections: tuple[Section, ...] = ()
     factors: tuple[Factor, ...] = ()
     breakdowns: tuple[Breakdown, ...] = ()
-    carried: tuple[str, str] | None = None
+    share: Callable[[Mapping[str, Any]], float | None] | None = None
     notes: Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]]], Sequence[str]] = _no_notes
     """Returns sentences below the results, from the application's entry in a summary and its metrics in all
     runs.

@@ -2,28 +2,21 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import msgspec
 
-from node_agent.model.checked import Checked, Refused
+from node_agent.model.checked import Checked
 from node_agent.telemetry.records import LONGEST_LINE
-from node_agent.telemetry.segment_files import lines_in, open_regular
+from node_agent.telemetry.segment_files import open_regular
+from orchestrator.results.lines import blocks_in
 
 
-class LinkLine(NamedTuple):
+class LinkLine(msgspec.Struct, frozen=True, gc=False):
     """``up``: whether the link from ``src`` to ``dst`` is there from then on. ``cost``: in transmissions, if
     known.
     """
 
-    t_ns: int
-    src: str
-    dst: str
-    up: bool
-    cost: float | None
-
-
-class _Line(msgspec.Struct):
     t_ns: Annotated[int, msgspec.Meta(ge=0, le=2**62)]
     src: str
     dst: str
@@ -31,7 +24,7 @@ class _Line(msgspec.Struct):
     cost: float | None = None
 
 
-_line: Checked[_Line] = Checked(_Line, LONGEST_LINE)
+_line: Checked[LinkLine] = Checked(LinkLine, LONGEST_LINE)
 
 
 def read_link_lines(links: Path) -> Iterator[LinkLine]:
@@ -41,9 +34,5 @@ def read_link_lines(links: Path) -> Iterator[LinkLine]:
     except OSError:
         return
     with file:
-        for text in lines_in(file):
-            try:
-                line = _line.decode(text or b"")
-            except Refused:  # the last line of a run that was killed may be cut
-                continue
-            yield LinkLine(line.t_ns, line.src, line.dst, line.up, line.cost)
+        for block in blocks_in(file, _line):  # the last line of a run that was killed may be cut
+            yield from block.values

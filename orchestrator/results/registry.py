@@ -30,6 +30,8 @@ ANALYTICS: Registry[Contribution] = Registry(
         "query": "orchestrator.apps.dataflow.analytics:CONTRIBUTION",
         "faces": "orchestrator.apps.dataflow.faces.analytics:CONTRIBUTION",
         "flows": "orchestrator.apps.flows.analytics:CONTRIBUTION",
+        "detect": "orchestrator.apps.comet.analytics:CONTRIBUTION",
+        "interest": "orchestrator.apps.mcep.analytics:CONTRIBUTION",
         "paths": "orchestrator.analytics.core:PATHS",
         "core": "orchestrator.analytics.core:CONTRIBUTION",
     },

@@ -1,14 +1,18 @@
 """Defines what the analysis gives to the functions of a contribution that make tables and compute values."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any, Protocol
 
 from orchestrator.results.columns import Columns
 from orchestrator.results.inputs import AppInput, RunInput
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
+
+Choose = Callable[["pa.Table"], "pa.Table"]
 
 SUM = "decimal(38,0)"
 """The type for sums of values from nodes: it must not overflow, whatever they report."""
@@ -54,11 +58,22 @@ class Reading(Frames, Protocol):
         """Returns the table's rows of these runs."""
         ...
 
+    def columns(self, name: str, choose: "Choose | None" = None) -> "pa.Table":
+        """Returns the same in memory, without Spark: for tables with few rows for each run. ``choose`` is
+        called with some rows at a time and returns what is wanted of them.
+        """
+        ...
+
     @property
-    def windows(self) -> "DataFrame":
+    def times(self) -> "pa.Table":
         """Returns by run: ``measure_from_ns``, ``measure_until_ns``, ``zero_ns`` (its first record),
         ``ended_ns``.
         """
+        ...
+
+    @property
+    def windows(self) -> "DataFrame":
+        """Returns the same for Spark, to be joined by ``run``."""
         ...
 
 
@@ -102,18 +117,14 @@ def windows_of(runs: "DataFrame") -> "DataFrame":
     return F.broadcast(runs.select("run", "measure_from_ns", "measure_until_ns", "ended_ns"))
 
 
-def overlap(begin: "Column", end: "Column") -> "Column":
-    """Returns how much of the time from ``begin`` to ``end`` (null: no end) is in the measured window."""
-    from pyspark.sql import functions as F
-
-    until = F.least(F.coalesce(end, F.col("measure_until_ns")), F.col("measure_until_ns"))
-    since = F.greatest(F.coalesce(begin, F.col("measure_from_ns")), F.col("measure_from_ns"))
-    return F.greatest(until - since, F.lit(0))
-
-
 def rounded(value: float) -> float:
     """Rounds a figure as it is stored."""
     return round(value, 9)
+
+
+def half_up(value: float, step: Decimal) -> float:
+    """Rounds to a multiple of ``step``: by the digits that one sees, and up if two are equally near."""
+    return float(Decimal(repr(value)).quantize(step, ROUND_HALF_UP))
 
 
 def over_window(amount: float, window_ns: int) -> float:

@@ -114,7 +114,7 @@ def _wrapper_home(executable: Path) -> Path:
         "done\n"
         f'exec {shlex.quote(str(executable))} "$@"\n'
     ).encode()
-    home = _cache_directory() / f"java-{sha256(script).hexdigest()[:16]}"
+    home = cache_directory() / f"java-{sha256(script).hexdigest()[:16]}"
     try:
         _make_private(home)
         _make_private(home / "bin")
@@ -129,7 +129,8 @@ def _wrapper_home(executable: Path) -> Path:
     return home
 
 
-def _cache_directory() -> Path:
+def cache_directory() -> Path:
+    """Returns a directory that only this user can write to: what is in it is executed. Raises RoveError."""
     configured = Path(os.environ.get("XDG_CACHE_HOME", ""))
     try:
         parent = configured if configured.is_absolute() else Path.home() / ".cache"

@@ -18,9 +18,10 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -30,36 +31,19 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from orchestrator.errors import RoveError
+from orchestrator.spark.class_archive import WRITING_S, ClassArchive, class_archive
 from orchestrator.spark.cluster import HERE, Kind, Master, await_executor, executors_watched, reach
+from orchestrator.spark.interrupts import interrupts_are_heard
 from orchestrator.spark.java import Java, find_java, java_home
 from orchestrator.spark.placing import executors_python, settings_at
 from orchestrator.spark.shipping import code_archive
+from orchestrator.spark.tuning import tuning_for
 
-START_TIMEOUT_S = 120.0
+START_TIMEOUT_S = 300.0
+"""Long, because a busy machine takes minutes for what takes seconds otherwise."""
 STOP_TIMEOUT_S = 15.0
 
-# With less input than this, optimising compilation takes longer than it saves.
-BULK_BYTES = 64 * 2**20
-# … and with less than this, compilers that take their time.
-HUGE_BYTES = 2 * 2**30
-
-QUICK = {
-    "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-BULK = {
-    "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
-    "spark.sql.shuffle.partitions": "8",
-    # Rows of a run are in one partition: that is enough to group or join them by more than the run.
-    "spark.sql.requireAllClusterKeysForCoPartition": "false",
-}
-HUGE = {**BULK, "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:-UsePerfData"}
-
+LOG_SETTINGS = "log4j2.properties"
 QUIET_LOG = """\
 rootLogger.level = error
 rootLogger.appenderRef.console.ref = console
@@ -80,44 +64,66 @@ def spark_session(
     input_bytes: int = 0,
     master: Master = HERE,
     conf: Mapping[str, str] = MappingProxyType({}),
+    archive_classes: bool = False,
 ) -> Iterator[SparkSession]:
     """Opens one session with one JVM, tuned for about this much input.
     A process can have only one at a time.
 
-    ``conf``: Spark's settings, instead of ours. Raises RoveError if no master or no executor answers.
+    ``conf``: Spark's settings, instead of ours. ``archive_classes``: the first such session on a machine
+    takes longer to end, so that later ones start sooner. Raises RoveError if no master or no
+    executor answers.
     """
-    home = java_home(java or find_java())
+    with starting_session(java, input_bytes, master, conf, archive_classes) as connect:
+        yield connect()
+
+
+@contextmanager
+def starting_session(
+    java: Java | None = None,
+    input_bytes: int = 0,
+    master: Master = HERE,
+    conf: Mapping[str, str] = MappingProxyType({}),
+    archive_classes: bool = False,
+) -> Iterator[Callable[[], SparkSession]]:
+    """Lets the JVM start while the caller does something else. The function that it gives waits for the
+    JVM, and returns the session of ``spark_session``.
+    """
+    java = java or find_java()
+    home = java_home(java)
     address = reach(master)
-    with _scratch_directory() as (scratch, held_open):
-        settings = {**_settings(scratch, tuning_for(input_bytes)), **settings_at(master, address), **conf}
-        process = _start_jvm(home, scratch, settings, held_open, master)
+    archive = class_archive(java.executable, _spark_home(), archive_classes) if master.is_local else None
+    with interrupts_are_heard(), _scratch_directory() as (scratch, held_open):
+        tuned = _settings(scratch, tuning_for(input_bytes), archive)
+        settings = {**tuned, **settings_at(master, address), **conf}
+        process = _start_jvm(home, scratch, settings, held_open, master, archive)
         try:
-            with _bounded_start(process, master):
-                spark = _connect(process, scratch, settings, executors_python(master))
-            _say_nothing_of_broken_connections(spark)
-            try:
-                if master.is_local:
-                    yield spark
-                else:
-                    await_executor(spark, master)
-                    spark.sparkContext.addPyFile(str(code_archive(scratch)))
-                    with executors_watched(spark, master, process.kill):
-                        yield spark
-            except BaseException:
-                # An interrupted call leaves the connection to the JVM unusable, so it cannot stop in order.
-                process.kill()
-                raise
-            finally:
-                _disconnect(spark)
+            with ExitStack() as connected:
+
+                @cache
+                def connect() -> SparkSession:
+                    with _bounded_start(process, master):
+                        spark = _connect(process, scratch, settings, executors_python(master))
+                    connected.callback(_disconnect, spark)
+                    _say_nothing_of_broken_connections(spark)
+                    if not master.is_local:
+                        await_executor(spark, master)
+                        spark.sparkContext.addPyFile(str(code_archive(scratch)))
+                        connected.enter_context(executors_watched(spark, master, process.kill))
+                    return spark
+
+                in_order = False
+                try:
+                    yield connect
+                    # With our own settings a JVM here has nothing left to do, and takes a second to stop.
+                    in_order = bool(conf) or not master.is_local or bool(archive and archive.fresh)
+                finally:
+                    # An interrupted call leaves the connection to the JVM unusable: it cannot stop in order.
+                    if not in_order:
+                        process.kill()
         finally:
-            _end(process)
-
-
-def tuning_for(input_bytes: int) -> Mapping[str, str]:
-    """Returns the settings for about this much input."""
-    if input_bytes < BULK_BYTES:
-        return QUICK
-    return BULK if input_bytes < HUGE_BYTES else HUGE
+            in_time = _end(process, WRITING_S if archive and archive.fresh else STOP_TIMEOUT_S)
+            if archive:
+                archive.settle(process.returncode == 0, in_time)
 
 
 @contextmanager
@@ -132,10 +138,18 @@ def _bounded_start(process: subprocess.Popen[bytes], master: Master) -> Iterator
         raise
     except Exception as error:
         late = "" if timer.is_alive() else f" within {START_TIMEOUT_S:.0f} s"
-        text = f"Spark could not start with {master.url}{late}: is that a Spark master of version"
-        raise RoveError(f"{text} {pyspark.__version__}? ({_first_line(error)})") from error
+        raise RoveError(f"{_not_started(master, late)} ({_first_line(error)})") from error
     finally:
         timer.cancel()
+
+
+def _not_started(master: Master, late: str) -> str:
+    if master.is_local:
+        why = "it is busy" if late else "perhaps it lacks memory for Java"
+        return f"Spark could not start on this machine{late}: {why}. Records are kept: try again later"
+    return (
+        f"Spark could not start with {master.url}{late}: is that a master of version {pyspark.__version__}?"
+    )
 
 
 def _first_line(error: Exception) -> str:
@@ -169,8 +183,11 @@ def _scratch_directory() -> Iterator[tuple[Path, int]]:
             shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _settings(scratch: Path, tuning: Mapping[str, str]) -> dict[str, str]:
-    options = f'{tuning["spark.driver.extraJavaOptions"]} "-Djava.io.tmpdir={scratch}"'
+def _settings(scratch: Path, tuning: Mapping[str, str], archive: ClassArchive | None) -> dict[str, str]:
+    own = [f'"-Djava.io.tmpdir={scratch}"', f'"-Dlog4j2.configurationFile={scratch / LOG_SETTINGS}"']
+    options = " ".join(
+        [tuning["spark.driver.extraJavaOptions"], *own, *([archive.option] if archive else [])]
+    )
     return {
         **tuning,
         "spark.driver.extraJavaOptions": options,
@@ -183,6 +200,8 @@ def _settings(scratch: Path, tuning: Mapping[str, str]) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Else every expression tells the JVM on which line of Python it stands.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         # Hundreds of small files: pack many into a task, and list them here instead of in a job of its own.
         "spark.sql.files.openCostInBytes": str(128 * 1024),
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
@@ -192,9 +211,15 @@ def _settings(scratch: Path, tuning: Mapping[str, str]) -> dict[str, str]:
 
 
 def _start_jvm(
-    home: Path, scratch: Path, settings: Mapping[str, str], held_open: int, master: Master
+    home: Path,
+    scratch: Path,
+    settings: Mapping[str, str],
+    held_open: int,
+    master: Master,
+    archive: ClassArchive | None,
 ) -> subprocess.Popen[bytes]:
-    (scratch / "log4j2.properties").write_text(QUIET_LOG)
+    (scratch / LOG_SETTINGS).write_text(QUIET_LOG)
+    configuration = archive.configuration if archive else scratch
     command = [str(_spark_home() / "bin" / "spark-submit")]
     for key, value in settings.items():
         command += ["--conf", f"{key}={value}"]
@@ -204,7 +229,10 @@ def _start_jvm(
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
-            env=_jvm_environment(home, scratch, master, settings),
+            env={
+                **_jvm_environment(home, scratch, master, settings),
+                "SPARK_CONF_DIR": str(configuration),
+            },
             pass_fds=[held_open],
             start_new_session=True,  # Ctrl-C is for us to handle
         )
@@ -224,7 +252,6 @@ def _jvm_environment(
         **{key: value for key, value in os.environ.items() if not key.startswith(foreign)},
         "JAVA_HOME": str(home),
         "SPARK_HOME": str(_spark_home()),
-        "SPARK_CONF_DIR": str(scratch),
         "SPARK_LOCAL_IP": settings["spark.driver.bindAddress"],
         "PYSPARK_PYTHON": executors_python(master),
         "SPARK_CONNECT_MODE": "0",
@@ -321,6 +348,8 @@ def _disconnect(spark: SparkSession) -> None:
         with warnings.catch_warnings(), suppress(Exception):
             warnings.simplefilter("ignore")
             spark.stop()
+        with suppress(Exception):  # not done if the JVM is gone
+            spark.sparkContext._accumulatorServer.shutdown()
         if gateway is not None:
             with suppress(Exception):
                 gateway.shutdown()
@@ -332,12 +361,17 @@ def _disconnect(spark: SparkSession) -> None:
         SparkSession._activeSession = None
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes], timeout: float) -> bool:
+    """Lets the JVM end; kills it if it takes longer. Says whether it ended by itself."""
     assert process.stdin is not None
     with suppress(OSError):
         process.stdin.close()
     try:
-        process.wait(STOP_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
+        process.wait(timeout)
+    except BaseException as error:
         process.kill()
         process.wait()
+        if not isinstance(error, subprocess.TimeoutExpired):
+            raise
+        return False
+    return True

@@ -47,7 +47,7 @@ class Dataflow:
             is_end = not after or not self.downstream(name)
             count = 1 if is_end else self.random.randint(1, 3)
             self.nodes[name] = self.random.sample(NODES, count)
-        self._windows: dict[str, list[tuple[int, int]]] = {}
+        self._windows: dict[str, list[tuple[int, int, int]]] = {}
         self._made: dict[str, int] = {}
         world.apps[app] = {"kind": "query", "plan": self._plan()}
 
@@ -207,12 +207,16 @@ class Dataflow:
         for tau, size, birth in zip(taus, sizes, births, strict=True):
             reason = "incomplete_window" if self.random.random() < 0.05 else "absorbed"
             self.drop(t_ns, node, replica, origin, tau, size, reason, None)
-            waiting.append((size, birth))
-        if len(waiting) >= 3 and self.world.is_up(node, t_ns):
+            waiting.append((t_ns, size, birth))
+        # Another source may have filled in already what comes later.
+        taken = [each for each in waiting if each[0] <= t_ns]
+        if len(taken) >= 3 and self.world.is_up(node, t_ns):
             made = self._made[name] = self._made.get(name, 0) + 1
-            size, born = sum(size for size, _ in waiting), max(birth for _, birth in waiting)
-            waiting.clear()
+            size, born = sum(size for _, size, _ in taken), max(birth for _, _, birth in taken)
+            waiting[:] = [each for each in waiting if each[0] > t_ns]
             one = range(made, made + 1)
+            took_ns = self.random.randrange(10**6)
+            self.tuples(t_ns, node, "tuple_processed", replica, name, one, [size], took_ns=took_ns)
             self.tuples(t_ns, node, "tuple_emitted", replica, name, one, [size])
             self.forward(t_ns, name, index, name, one, [size], [born])
 
@@ -237,10 +241,12 @@ class Dataflow:
                     )
                     used = new
                     t_ns += self.random.randrange(S // 10, 6 * S)
-                for second in range(0, WINDOW, self.random.randint(2, 6)):
+                metric = self.random.choice(("etx", "etx", "hops", "log_delivery"))
+                for second in range(0, self.world.seconds, self.random.randint(2, 6)):
                     cost = self.random.choice((None, 1.5, 3.25))
-                    at_ns = self.world.zero_ns + second * S + 17
-                    told = {"replica": replica, "to": f"{other}/0", "cost": cost, "metric": "etx"}
+                    at_ns = self.world.zero_ns + second * S + self.random.choice((17, 456_000_000))
+                    to = f"{other}/{self.random.randrange(len(self.nodes[other]))}"
+                    told = {"replica": replica, "to": to, "cost": cost, "metric": metric}
                     self.world.happens(at_ns, node, self.app, "link_cost", **told, source="olsr")
             for count in range(1, self.random.choice((1, 1, 2, 4))):
                 at_ns = self.world.zero_ns + count * S + self.random.randrange(S)
@@ -249,6 +255,3 @@ class Dataflow:
                 self.world.happens(at_ns, node, self.app, "operator_fault", **told)
             told = {"replica": replica, "queue": "input", "length": 2}
             self.world.happens(self.world.zero_ns + S, node, self.app, "queue", **told)
-
-
-WINDOW = 15

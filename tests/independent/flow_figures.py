@@ -161,8 +161,8 @@ class Part:
         return {
             "sent_packets": self.sent,
             "delivery_ratio": self.delivered / self.sent if self.sent else None,
-            "offered_bps": 8 * self.offered_bytes / run.window_s,
-            "throughput_bps": 8 * self.arrived_bytes / run.window_s,
+            "offered_bps": 8 * self.offered_bytes / round(run.window_s),
+            "throughput_bps": 8 * self.arrived_bytes / round(run.window_s),
             "delay_mean_s": self.delay_ns / self.delayed / 1e9 if self.delayed else None,
             "delay_p50_s": _percentile(values, 0.5),
             "delay_p95_s": _percentile(values, 0.95),

@@ -28,7 +28,7 @@ class Flows:
         opened_ns = world.zero_ns + S
         sent: list[list[int]] = []
         packets: list[tuple[int, int, int]] = []  # second, sent, arrived (orchestrator's time)
-        for second in range(16):
+        for second in range(world.seconds - 3):
             many = self.random.randint(0, 6)
             begin = opened_ns + second * S
             times = sorted(begin + self.random.randrange(S) for _ in range(many))
@@ -62,7 +62,7 @@ class Flows:
         if not own:
             return
         reordered, duplicates = self.random.randrange(3), self.random.randrange(3)
-        for at_ns in range(opened_ns + S, min(boot[1], source_opened_ns + 18 * S), S):
+        for at_ns in range(opened_ns + S, min(boot[1], world.end_ns - S), S):
             seen = [each for each in own if each[2] < at_ns]
             if not seen:
                 continue

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.independent import flow_figures, network, routes, tuples
+from tests.independent import air, believed_costs, flow_figures, network, paths, recovery, routes, tuples
 from tests.independent.plan import Query
 from tests.independent.reading import Run
 
@@ -31,12 +31,10 @@ class Recomputed:
             entry["metrics"]["source_sink_connected_ratio"] = network.connected_ratio(self.run, found)
             self._apps[name] = entry
         self._add("overhead", len(self.run.records("routing_overhead")))
-        links, positions, deliveries = (
-            self.run.truth(name) or [] for name in ("links", "positions", "deliveries")
-        )
-        self._add("links_truth", sum(each["up"] for each in links))
-        self._add("positions", len(positions))
-        self._add("deliveries", len(deliveries))
+        self._add("links_truth", sum(each["up"] for each in self.run.truth("links") or []))
+        for name in ("positions", "deliveries", "airtime"):
+            self._add(name, len(self.run.truth(name) or []))
+        self._add("quarantine", sum(boot.corrupt + boot.refused for boot in self.run.boots))
 
     def _add(self, table: str, rows: int) -> None:
         self.rows[table] = self.rows.get(table, 0) + rows
@@ -48,15 +46,35 @@ class Recomputed:
         self._never_emitted += int((found["fate"] == "never_emitted").sum())
         self._add("tuples", len(found))
         self._add("hops", len(tuples.hops_of(records)))
+        self._add("paths", int((found["fate"] == "delivered").sum()))
         kinds = {"switches": "route_switch", "costs": "link_cost", "operator_faults": "operator_fault"}
         for table, kind in kinds.items():
             self._add(table, len(run.records(kind, app=name)))
+        switches = routes.switches_of(run, name, records)
         metrics = {
             **tuples.metrics_of(run, query, found),
-            "switches": routes.switches_of(run, name, records),
+            **paths.metrics_of(run, query, found, records),
+            **recovery.metrics_of(run, query, found),
+            **believed_costs.metrics_of(run, name, query),
+            "switches": switches,
+            "switches_per_min": switches / (run.window_s / 60),
             "no_route_s": routes.no_route_s(run, name, query),
         }
         return {"kind": "query", "metrics": metrics, "operator_faults": routes.operator_faults(run, name)}
+
+    def _fairness(self) -> float | None:
+        """Jain's index over the shares of what should have arrived that did."""
+        shares = []
+        for entry in self._apps.values():
+            metrics = entry["metrics"]
+            if entry["kind"] == "flows":
+                share = metrics["flow_delivery_ratio"]
+            else:
+                share = None if metrics["loss_ratio"] is None else 1 - metrics["loss_ratio"]
+            if share is not None:
+                shares.append(share)
+        squares = sum(share**2 for share in shares)
+        return sum(shares) ** 2 / len(shares) / squares if len(shares) > 1 and squares else None
 
     def summary(self) -> Document:
         """Returns the part of summary.json that has metrics and counts."""
@@ -78,7 +96,12 @@ class Recomputed:
         never = {"never_emitted": self._never_emitted} if _has_query(self.run) else {}
         only = next(iter(self._apps.values()))["metrics"] if len(self._apps) == 1 else {}
         return {
-            "metrics": {**routes.overhead(self.run), **only},
+            "metrics": {
+                **routes.overhead(self.run),
+                **air.metrics_of(self.run),
+                **({"app_fairness": self._fairness()} if len(self._apps) > 1 else {}),
+                **only,
+            },
             "apps": self._apps,
             "telemetry": {"boots": len(boots), "incomplete_boots": incomplete, **counts, **never},
             "nodes": nodes,

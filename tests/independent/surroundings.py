@@ -5,6 +5,14 @@ from pathlib import Path
 
 from tests.independent.world import NODES, S, World
 
+AIR_FAULTS = {
+    "silence": "unsilence",
+    "partition": "heal",
+    "cut": "mend",
+    "degrade": "recover",
+    "move": "release",
+}
+
 
 def fill(world: World) -> None:
     """Has agents record what their routing daemons sent; a daemon that is started anew counts from 0."""
@@ -27,12 +35,7 @@ def fill(world: World) -> None:
 
 def write(world: World, directory: Path) -> None:
     """Writes ground truth, which a run on real nodes does not have, and the events of faults."""
-    events = [
-        {"kind": "fault", "action": action, "node": each.node, "t_ns": t_ns}
-        for each in world.outages
-        for action, t_ns in (("crash", each.from_ns), ("restart", each.until_ns))
-    ]
-    (directory / "events.jsonl").write_text(_lines(events))
+    (directory / "events.jsonl").write_text(_lines(_faults(world)))
     if world.random.random() < 0.25:
         return
     radio, random = directory / "radio", world.random
@@ -40,7 +43,7 @@ def write(world: World, directory: Path) -> None:
     pairs = [(a, b) for a in NODES for b in NODES if a != b]
     up = set(random.sample(pairs, 12))
     links = [_link(world.zero_ns, *pair, True, 1.0) for pair in sorted(up)]
-    for tenth in range(1, 180):
+    for tenth in range(1, 10 * (world.seconds - 1)):
         pair = random.choice(pairs)
         is_up = random.random() < 0.6
         if is_up or pair in up:  # a change of cost, too, is a line
@@ -50,7 +53,7 @@ def write(world: World, directory: Path) -> None:
     (radio / "links.jsonl").write_text(_lines(links))
     positions = [
         {"t_ns": world.zero_ns + second * S, "node": node, "x": random.uniform(0, 99), "y": 2.5}
-        for second in range(18)
+        for second in range(world.seconds - 1)
         for node in NODES
     ]
     (radio / "positions.jsonl").write_text(_lines(positions))
@@ -60,6 +63,44 @@ def write(world: World, directory: Path) -> None:
         for second in range(random.randrange(9))
     ]
     (radio / "deliveries.jsonl").write_text(_lines(deliveries))
+    if random.random() < 0.8:  # older runs have none
+        (radio / "airtime.jsonl").write_text(_lines(_airtime(world)))
+
+
+def _airtime(world: World) -> list[dict[str, object]]:
+    """Returns how long each node sent in each second; seconds need not begin with the window."""
+    random, begin = world.random, world.zero_ns + world.random.choice((0, 0, 300_000_000))
+    busy = random.choice((S // 100, S // 4, S))
+    return [
+        {"t_ns": begin + second * S, "node": node, "sent_ns": random.randrange(1, busy)}
+        for second in range(1, world.seconds)
+        for node in NODES
+        if random.random() < 0.7
+    ]
+
+
+def _faults(world: World) -> list[dict[str, object]]:
+    """Returns the events of crashes, and of faults in the air, which some runs had besides."""
+    random, many = world.random, world.random.choice((0, 0, 1, 3))
+    actions = [
+        (t_ns, action, each.node)
+        for each in world.outages
+        for action, t_ns in (("crash", each.from_ns), ("restart", each.until_ns))
+        if t_ns < world.end_ns
+    ]
+    for _ in range(many):
+        begin, end = random.choice(tuple(AIR_FAULTS.items()))
+        t_ns = random.randrange(world.zero_ns, world.end_ns)
+        whom = random.choice(("a", "a, b", "a–b"))
+        actions.append((t_ns, begin, whom))
+        if (until_ns := t_ns + random.randrange(8 * S)) < world.end_ns:
+            actions.append((until_ns, end, whom))
+    called = random.choice(("action", "deed"))  # the second in older runs
+    faults = [
+        {"kind": "fault", called: action, "node": node, "t_ns": t_ns}
+        for t_ns, action, node in sorted(actions)
+    ]
+    return [{"kind": "phase", "phase": "measure"}, *faults, {"kind": "fault_missed", "action": "crash"}]
 
 
 def _link(t_ns: int, src: str, dst: str, up: bool, cost: float | None) -> dict[str, object]:

@@ -55,7 +55,10 @@ def tuples_of(run: Run, query: Query, records: list[Record]) -> pd.DataFrame:
             stories.setdefault((record["origin"], record["tau"], sink), []).append(record)
     in_order = {(boot.node, boot.boot): boot.ended_in_order for boot in run.boots}
     rows = [_row(run, query, key, story, in_order) for key, story in stories.items()]
-    columns = ["origin", "tau", "sink", "born_ns", "emitted_ns", "delivered_ns", "size", "again", "fate"]
+    columns = [
+        *("origin", "tau", "sink", "born_ns", "emitted_ns", "delivered_ns", "delivered_at", "size"),
+        *("again", "fate"),
+    ]
     return pd.DataFrame(rows, columns=columns, dtype=object)
 
 
@@ -78,8 +81,8 @@ def _row(
         return {**row, "fate": "never_emitted"}
     if arrivals:
         first = arrivals[0]
-        told = {"delivered_ns": first["t_ns"], "size": first["size"], "again": len(arrivals) - 1}
-        return {**row, **told, "fate": "delivered"}
+        told = {"delivered_ns": first["t_ns"], "delivered_at": first["replica"], "size": first["size"]}
+        return {**row, **told, "again": len(arrivals) - 1, "fate": "delivered"}
     return {**row, "fate": _dropped(story) or _whereabouts(run, story, in_order)}
 
 

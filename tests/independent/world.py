@@ -14,7 +14,8 @@ S = 1_000_000_000
 NODES = ("a", "b", "c", "d", "e", "f")
 KILLED = "killed by a fault"
 EPOCH_NS = 1_790_000_000 * S
-WARMUP_S, WINDOW_S, AFTER_S = 3, 14, 2
+WARMUP_S, AFTER_S = 3, 2
+WINDOWS_S = (14.0, 14.0, 14.0, 9.7, 14.4, 75.0)
 
 
 class Outage(NamedTuple):
@@ -69,7 +70,7 @@ class World:
         self.real = self.random.random() < 0.5
         self.zero_ns = EPOCH_NS + self.random.randrange(S) if self.real else 0
         self.from_ns = self.zero_ns + WARMUP_S * S
-        self.until_ns = self.from_ns + WINDOW_S * S
+        self.until_ns = self.from_ns + round(self.random.choice(WINDOWS_S) * S)
         self.end_ns = self.until_ns + AFTER_S * S
         self.clocks = {node: self._clock() for node in NODES}
         self.outages = self._outages()
@@ -93,9 +94,14 @@ class World:
     def _outages(self) -> list[Outage]:
         found = []
         for node in self.random.sample(NODES, self.random.choice((0, 0, 1, 2))):
-            begin = self.from_ns + self.random.randrange(WINDOW_S * S)
+            begin = self.from_ns + self.random.randrange(self.until_ns - self.from_ns)
             found.append(Outage(node, begin, begin + self.random.randrange(S, 4 * S)))
         return found
+
+    @property
+    def seconds(self) -> int:
+        """How many whole seconds the run lasts."""
+        return (self.end_ns - self.zero_ns) // S
 
     def boots(self, node: str) -> list[tuple[int, int]]:
         """Returns from when to when each boot of the node's agent ran."""

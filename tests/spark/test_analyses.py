@@ -91,7 +91,7 @@ def believing(root: Path) -> Path:
         ("n1", SOURCE, 20.0, "detect/0", 1.5),  # true 1: 50 % too dear
         ("n2", "detect/0", 20.0, SINK, 1.0),  # right
         ("n1", SOURCE, 22.0, "detect/1", 3.0),  # there is no path
-        ("n1", SOURCE, 24.0, "detect/0", None),  # there is one
+        ("n1", SOURCE, 25.0, "detect/0", None),  # there is one
         ("n2", "detect/0", 62.0, SINK, None),  # there is none any more
         ("n2", "detect/0", 63.0, SINK, 1.0),  # in a second that is left out: 100 s are more than 60
         ("n1", SOURCE, 111.0, "detect/0", 9.0),  # after the window

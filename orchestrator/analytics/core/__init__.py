@@ -23,6 +23,7 @@ from orchestrator.results.contribution import ANY, Contribution, Drawing, Later,
 _HERE = "orchestrator.analytics.core"
 
 CONTRIBUTION = Contribution(
+    version=2,
     tables=(LINKS_TRUTH, NODES, RUNS, APPS, OVERHEAD, POSITIONS, DELIVERIES, AIRTIME, QUARANTINE),
     figures=(TIMES, LOGS, NETWORK, OVERHEAD_FIGURES, FAIRNESS, AIRTIME_FIGURES),
     drawings=(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
-from orchestrator.analytics.core.connectivity import read_changes
+from orchestrator.analytics.core.connectivity import changes_in
 from orchestrator.analytics.core.neighbourhood import Neighbours, over_time
 from orchestrator.results import truth
 from orchestrator.results.cells import spread
@@ -43,13 +43,14 @@ AIRTIME = Table(
 )
 
 _SENT = (
-    "share of the window in which a node sent, the mean over nodes; none where the radio does not count it "
-    "(`ssh`, `core`, older runs)"
+    "share of the window in which a node sent, the mean over nodes; what it sent in a second counts if that "
+    "second ended in the window. None where the radio does not count it (`ssh`, `core`, contacts, older runs)"
 )
 _NEAR = (
     "share of the window in which a node, or one with a true link to it, sent: the mean over nodes, and that "
-    "of the busiest node. Times of several senders are added, up to the whole; the links are those in the "
-    "middle of each of at most 60 slices of the window"
+    "of the busiest node. The window is cut into slices of a second, or of as many whole seconds as make at "
+    "most 60 slices. In each, times of several senders are added, up to the whole slice, and the links are "
+    "those in its middle"
 )
 _ENERGY = (
     "what the radios of all nodes needed in the window: 1.4 W while a node sends, 0.9 W while one that it "
@@ -82,9 +83,9 @@ def _values(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
     sent: list[dict[str, int]] = [{} for _ in starts]
     for row in rows["slices"]:
         if 0 <= row["slice"] < len(sent):
-            sent[row["slice"]][row["node"]] = row["sent_ns"]
+            sent[row["slice"]][row["node"]] = int(row["sent_ns"])
     nodes = {segment.node for segment in subject.run.segments} | {node for each in sent for node in each}
-    changes = list(read_changes(subject.run.directory.radio / "links.jsonl"))
+    changes = changes_in(subject.run.directory.radio / truth.LINKS)
     middles = [start + length // 2 for start, length in zip(starts, lengths, strict=True)]
     links = (neighbours for _, neighbours in over_time(changes, nodes, middles))
     uses = dict.fromkeys(nodes, Use(0, 0))

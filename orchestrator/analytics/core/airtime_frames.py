@@ -1,31 +1,47 @@
-"""Makes the table of airtimes in Spark, and sums it up by slices of the measured window."""
+"""Makes the table of airtimes, and sums it up by slices of the measured window."""
 
 from collections.abc import Mapping
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from orchestrator.analytics.core.airtime import MOST_SLICES
-from orchestrator.results.spark import SUM, Ingest, Reading
+from orchestrator.analytics.core.making import between
+from orchestrator.results.arrow import SUM, with_times
+from orchestrator.results.contribution import AsRead
+from orchestrator.results.spark import Ingest, Reading
 from orchestrator.results.truth import AIRTIME
 
-# Ground truth of somebody else's run may contain anything.
-POSSIBLE = "t_ns between 0 and 4e18 and sent_ns between 0 and 1e15"
+_KEY = ["run", "node", "slice"]
 
 
-def airtime(ingest: Ingest) -> DataFrame:
-    return ingest.truth(AIRTIME).where(POSSIBLE)
+def airtime(ingest: Ingest) -> AsRead:
+    return AsRead(truth=AIRTIME, where=_is_possible)
 
 
-def frames(reading: Reading) -> Mapping[str, DataFrame]:
-    length = F.col("measure_until_ns") - F.col("measure_from_ns")
-    width = F.greatest(F.ceil(length / (MOST_SLICES * 1e9)), F.lit(1)) * 10**9
-    # A sample is about the second before it.
-    since = F.col("t_ns") - F.col("measure_from_ns") - 1
-    return {
-        "slices": reading.table("airtime")
-        .join(reading.windows, "run")
-        .where("t_ns > measure_from_ns and t_ns <= measure_until_ns")
-        .groupBy("run", "node", F.floor(since / width).alias("slice"))
-        .agg(F.sum(F.col("sent_ns").cast(SUM)).alias("sent_ns"))
-    }
+def _is_possible(rows: pa.Table) -> pa.ChunkedArray:
+    """Ground truth of somebody else's run may contain anything."""
+    return pc.and_(between(rows["t_ns"], 0, 4 * 10**18), between(rows["sent_ns"], 0, 10**15))
+
+
+def frames(reading: Reading) -> Mapping[str, pa.Table]:
+    times = reading.times
+    return {"slices": _summed(reading.columns("airtime", lambda rows: _summed(_in_slices(rows, times))))}
+
+
+def _in_slices(airtime: pa.Table, times: pa.Table) -> pa.Table:
+    """Returns the samples in the window with their slice. A sample is about the second before it."""
+    found = with_times(airtime, times, ("measure_from_ns", "measure_until_ns"))
+    t_ns, begin, end = (found[name].to_numpy() for name in ("t_ns", "measure_from_ns", "measure_until_ns"))
+    width = np.maximum(np.ceil((end - begin) / (MOST_SLICES * 1e9)), 1) * 1e9
+    place = np.floor((t_ns - begin - 1) / width).astype(np.int64)
+    rows = {"run": found["run"], "node": found["node"], "slice": pa.array(place)}
+    return pa.table({**rows, "sent_ns": found["sent_ns"].cast(SUM)}).filter(
+        pa.array((t_ns > begin) & (t_ns <= end))
+    )
+
+
+def _summed(airtime: pa.Table) -> pa.Table:
+    found = airtime.group_by(_KEY).aggregate([("sent_ns", "sum")])
+    return found.select([*_KEY, "sent_ns_sum"]).rename_columns([*_KEY, "sent_ns"])

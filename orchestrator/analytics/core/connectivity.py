@@ -28,7 +28,7 @@ def changes_in(links: Path) -> tuple[LinkChange, ...]:
     return _changes_in(links, status.st_size, status.st_mtime_ns)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=128)
 def _changes_in(links: Path, size: int, mtime_ns: int) -> tuple[LinkChange, ...]:
     return tuple(read_changes(links))
 
@@ -36,11 +36,11 @@ def _changes_in(links: Path, size: int, mtime_ns: int) -> tuple[LinkChange, ...]
 def read_changes(links: Path) -> Iterator[LinkChange]:
     """Yields when links came up or went down, in the order of the ground truth; ignores changes of cost."""
     up: set[tuple[str, str]] = set()
-    for t_ns, src, dst, is_up, _ in read_link_lines(links):
-        link = (src, dst)
-        if is_up != (link in up):
-            (up.add if is_up else up.discard)(link)
-            yield t_ns, src, dst, is_up
+    for line in read_link_lines(links):
+        link = (line.src, line.dst)
+        if line.up != (link in up):
+            (up.add if line.up else up.discard)(link)
+            yield line.t_ns, *link, line.up
 
 
 def connected_intervals(

@@ -9,10 +9,10 @@ from orchestrator.results.spark import Subject, rounded
 
 METRIC = Metric(
     "app_fairness",
-    "Jain's index over the applications of a run, of what arrived over what was offered: 1 if all got the "
-    "same share, 1/n if one of n got everything; only of runs with several applications that offered "
-    "something. A source that saturates offers only what it was let make, so its "
-    "share hides how little that was",
+    "Jain's index over the applications of a run, of the share of what should have arrived that did "
+    "(queries: 1 − `loss_ratio`, flows: `flow_delivery_ratio`): 1 if all got the same share, 1/n if one of n "
+    "got everything; only of runs with several applications that sent something. A source that saturates "
+    "sends only what it was let make, so its share hides how little that was",
     better="more",
     averaged=True,
     optional=True,
@@ -28,11 +28,9 @@ def _values(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
 
 
 def _share(kind: str, metrics: Mapping[str, Any]) -> float | None:
-    """Returns what arrived over what was offered; None if the kind does not say, or nothing was offered."""
-    for arrived, offered in (each.carried for each in registry.about(kind) if each.carried):
-        if metrics.get(offered) and metrics.get(arrived) is not None:
-            return float(metrics[arrived] / metrics[offered])
-    return None
+    """Returns what arrived of what should have; None if the kind does not say, or nothing was sent."""
+    found = (each.share(metrics) for each in registry.about(kind) if each.share)
+    return next((share for share in found if share is not None), None)
 
 
 def jain(shares: Sequence[float]) -> float | None:

@@ -1,27 +1,24 @@
 """Makes the tables of the core: one function for each table. ``tables`` declares them.
 
-Tables with few rows for each run are made here, in Python; the others in Spark.
+Tables with few rows for each run are made here, in Python; ground truth becomes a table as it was read.
 """
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+import pyarrow.compute as pc
 
 from orchestrator.analytics.core.connectivity import changes_in, connected_intervals
 from orchestrator.analytics.core.tables import APPS, CONNECTIVITY, RUNS
 from orchestrator.analytics.ingest import TablesInTheMaking
 from orchestrator.analytics.intake import columns as kept
 from orchestrator.results.columns import Columns
+from orchestrator.results.contribution import AsRead
+from orchestrator.results.spark import Ingest
 from orchestrator.results.truth import DELIVERIES, LINKS, NEXT, POSITIONS
-
-# Ground truth of somebody else's run may contain anything.
-NEAR = "abs(x) < 1e12 and abs(y) < 1e12"
-COUNTED = (
-    "attempted between 0 and 1e15 and delivered between 0 and 1e15 and coalesce(expected, 0) between 0 and 1"
-)
 
 _COUNTS = ("records", "duplicates", "corrupt_lines", "refused")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -92,16 +89,38 @@ def apps(making: TablesInTheMaking) -> pa.Table:
     return _plain(rows, APPS.columns)
 
 
-def links_truth(making: TablesInTheMaking) -> DataFrame:
-    return making.truth(LINKS).where("up").withColumnsRenamed({"t_ns": "up_ns", NEXT: "down_ns"})
+def links_truth(ingest: Ingest) -> AsRead:
+    return AsRead(
+        truth=LINKS,
+        names={"up_ns": "t_ns", "down_ns": NEXT},
+        where=lambda rows: pc.fill_null(rows["up"], False),
+    )
 
 
-def positions(making: TablesInTheMaking) -> DataFrame:
-    return making.truth(POSITIONS).where(NEAR)
+def positions(ingest: Ingest) -> AsRead:
+    return AsRead(truth=POSITIONS, where=_is_near)
 
 
-def deliveries(making: TablesInTheMaking) -> DataFrame:
-    return making.truth(DELIVERIES).where(COUNTED)
+def deliveries(ingest: Ingest) -> AsRead:
+    return AsRead(truth=DELIVERIES, where=_is_counted)
+
+
+# Ground truth of somebody else's run may contain anything.
+def _is_near(rows: pa.Table) -> pa.ChunkedArray:
+    return _all(pc.less(pc.abs(rows[name]), 1e12) for name in ("x", "y"))
+
+
+def _is_counted(rows: pa.Table) -> pa.ChunkedArray:
+    counts = [between(rows[name], 0, 10**15) for name in ("attempted", "delivered")]
+    return _all([*counts, between(pc.fill_null(rows["expected"], 0.0), 0, 1)])
+
+
+def between(values: pa.ChunkedArray, low: float, high: float) -> pa.ChunkedArray:
+    return pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high))
+
+
+def _all(conditions: Iterable[pa.ChunkedArray]) -> pa.ChunkedArray:
+    return reduce(pc.and_, conditions)
 
 
 def connectivity(making: TablesInTheMaking) -> pa.Table:

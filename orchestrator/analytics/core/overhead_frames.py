@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from orchestrator.results.contribution import AsRead
 from orchestrator.results.spark import Ingest, Reading
 
 
-def overhead(ingest: Ingest) -> DataFrame:
+def overhead(ingest: Ingest) -> AsRead:
     """Returns the table."""
-    return ingest.records("routing_overhead")
+    return AsRead("routing_overhead")
 
 
 def frames(reading: Reading) -> Mapping[str, DataFrame]:

@@ -1,68 +1,50 @@
-"""Computes in Spark what ``values`` needs from the tables of the core."""
+"""Chooses and sums up, without Spark, what ``values`` needs from the tables of the core."""
 
 from collections.abc import Mapping
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from orchestrator.analytics.core.values import LOG_FIGURES, READ_FIGURES
-from orchestrator.results.spark import SUM, Reading, overlap
+from orchestrator.results.arrow import SUM, with_times
+from orchestrator.results.spark import Reading
 
 MOST_POSITIONS = 150
 """Limit per node; more samples are thinned out."""
 
-MOST_LINKS = 300
-"""Limit of links; those with most traffic are kept."""
+_LINK = ["run", "src", "dst"]
+_SUMS = ["attempted", "delivered", "weighed"]
 
 
-def _seconds(t_ns: str) -> Column:
-    return F.round((F.col(t_ns) - F.col("zero_ns")) / 1e9, 3)
+def logs(reading: Reading) -> Mapping[str, pa.Table]:
+    return {"boots": reading.columns("nodes")}
 
 
-def logs(reading: Reading) -> Mapping[str, DataFrame]:
-    nodes = reading.table("nodes")
-    whole = nodes.groupBy("run").agg(
-        F.count("*").alias("boots"),
-        F.count(F.when(~F.col("complete"), True)).alias("incomplete_boots"),
-        *(F.sum(F.col(name).cast(SUM)).alias(name) for name in LOG_FIGURES[2:]),
-    )
-    sums = (F.sum(F.col(name).cast(SUM)).alias(name) for name in READ_FIGURES)
-    return {
-        "logs": whole,
-        "read": nodes.groupBy("run", "node").agg(*sums),
-        "boots": nodes.select("run", "node", "boot", "first_ns", "last_ns"),
-    }
+def network(reading: Reading) -> Mapping[str, pa.Table]:
+    times = reading.times
+
+    def thinned(positions: pa.Table) -> pa.Table:
+        found = with_times(positions, times, ("zero_ns", "ended_ns"))
+        t_ns, zero, ended = (found[name].to_numpy() for name in ("t_ns", "zero_ns", "ended_ns"))
+        step = np.maximum(np.ceil((ended - zero) / (MOST_POSITIONS * 1e9)), 1)
+        return found.filter(pa.array(np.floor((t_ns - zero) / 1e9) % step == 0))
+
+    links = _summed(reading.columns("deliveries", lambda rows: _summed(_weighed(rows))))
+    return {"positions": reading.columns("positions", thinned), "links": links}
 
 
-def network(reading: Reading) -> Mapping[str, DataFrame]:
-    positions = reading.table("positions").join(reading.windows, "run")
-    return {"positions": _positions(positions), "links": _links(reading.table("deliveries"))}
+def _weighed(deliveries: pa.Table) -> pa.Table:
+    """Returns what is summed up of each directed link: expectations are weighted by what was sent."""
+    attempted, delivered = (deliveries[name].cast(SUM) for name in ("attempted", "delivered"))
+    weighed = pc.multiply(deliveries["attempted"].cast(pa.float64()), deliveries["expected"])
+    sums = dict(zip(_SUMS, (attempted, delivered, weighed), strict=True))
+    return pa.table({**{name: deliveries[name] for name in _LINK}, **sums})
 
 
-def _positions(positions: DataFrame) -> DataFrame:
-    step = F.greatest(F.ceil((F.col("ended_ns") - F.col("zero_ns")) / (MOST_POSITIONS * 1e9)), F.lit(1))
-    second = F.floor((F.col("t_ns") - F.col("zero_ns")) / 1e9)
-    thinned = positions.where(second % step == 0)
-    return thinned.select("run", "node", "t_ns", F.round("x", 1).alias("x"), F.round("y", 1).alias("y"))
+def _summed(deliveries: pa.Table) -> pa.Table:
+    found = deliveries.group_by(_LINK).aggregate([(name, "sum") for name in _SUMS])
+    return found.select([*_LINK, *(f"{name}_sum" for name in _SUMS)]).rename_columns([*_LINK, *_SUMS])
 
 
-def _links(deliveries: DataFrame) -> DataFrame:
-    """Sums up each directed link over the whole run; expectations are weighted by what was sent."""
-    used = deliveries.groupBy("run", "src", "dst").agg(
-        F.sum("attempted").alias("attempted"),
-        F.sum("delivered").alias("delivered"),
-        F.round(F.sum(F.col("attempted") * F.col("expected")) / F.sum("attempted"), 4).alias("expected"),
-    )
-    busiest = Window.partitionBy("run").orderBy(F.desc("attempted"), "src", "dst")
-    return used.withColumn("rank", F.row_number().over(busiest)).where(F.col("rank") <= MOST_LINKS)
-
-
-def ways(reading: Reading) -> Mapping[str, DataFrame]:
-    connectivity = reading.table("connectivity").join(reading.windows, "run")
-    inside = overlap(F.col("from_ns"), F.col("until_ns"))
-    connected = F.sum(F.when(F.col("connected"), inside).otherwise(0))
-    times = (_seconds("from_ns").alias("from"), _seconds("until_ns").alias("until"))
-    return {
-        "connected": connectivity.groupBy("run", "app").agg(connected.alias("connected_ns")),
-        "intervals": connectivity.select("run", "app", *times, "connected", "from_ns"),
-    }
+def ways(reading: Reading) -> Mapping[str, pa.Table]:
+    return {"intervals": reading.columns("connectivity")}

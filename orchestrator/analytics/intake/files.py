@@ -13,6 +13,8 @@ BLOCK_ROWS = 32_768
 """Rows that are held as plain values before they become columns."""
 GROUP_ROWS = 262_144
 """Rows of a row group of a file."""
+PIECE_ROWS = 4 * GROUP_ROWS
+"""Rows of a run that are held in memory at the same time, to be put in order."""
 COMPRESSION = {"compression": "zstd", "compression_level": 1}
 
 
@@ -47,6 +49,13 @@ class Columnar:
         if len(self._rows) >= BLOCK_ROWS:
             self._close_block()
 
+    def add_columns(self, run: str, table: pa.Table) -> None:
+        """Adds rows of a run that are columns already, all but ``run``."""
+        self._close_block()
+        self.runs[run] = None
+        whole = table.add_column(0, self._schema.field(0), pa.repeat(run, table.num_rows))
+        self._hold(whole.cast(self._schema).to_batches())
+
     def finish(self) -> None:
         """Writes the rest, and completes the file."""
         self._close_block()
@@ -65,9 +74,12 @@ class Columnar:
         columns += [
             array(column, field.type) for column, field in zip(values, list(self._schema)[1:], strict=True)
         ]
-        self._blocks.append(pa.RecordBatch.from_arrays(columns, schema=self._schema))
-        self._held += len(self._rows)
         self._rows, self._of_runs = [], []
+        self._hold([pa.RecordBatch.from_arrays(columns, schema=self._schema)])
+
+    def _hold(self, blocks: Sequence[pa.RecordBatch]) -> None:
+        self._blocks += blocks
+        self._held += sum(block.num_rows for block in blocks)
         if self._held >= GROUP_ROWS:
             self._write_group()
 
@@ -92,10 +104,17 @@ class Sheaf:
         self._files: dict[str, Columnar] = {}
 
     def add(self, of: str, run: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        if rows and of not in self._files:
-            self._files[of] = Columnar(self._path(of), self._schemas[of]())
         if rows:
-            self._files[of].add(run, rows)
+            self._file(of).add(run, rows)
+
+    def add_columns(self, of: str, run: str, table: pa.Table) -> None:
+        if table.num_rows:
+            self._file(of).add_columns(run, table)
+
+    def _file(self, of: str) -> Columnar:
+        if of not in self._files:
+            self._files[of] = Columnar(self._path(of), self._schemas[of]())
+        return self._files[of]
 
     def finish(self) -> list[Written]:
         """Completes all files and says what they are."""

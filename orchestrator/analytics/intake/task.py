@@ -8,30 +8,32 @@ import gc
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
-from io import BufferedReader
+from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec.structs import astuple
 
 from node_agent.apps.records import record_format
-from node_agent.model.checked import Checked, Long, Refused
+from node_agent.model.checked import Checked, Long
 from node_agent.model.telemetry import AgentStart, AgentStop
 from node_agent.telemetry.belief import OLD_APP, Writer
 from node_agent.telemetry.kinds import tag_of
 from node_agent.telemetry.records import AGENT, LONGEST_LINE, RecordFormat
-from node_agent.telemetry.segment_files import lines_in, open_regular
-from node_agent.telemetry.segments import BootTally, judge
+from node_agent.telemetry.segment_files import open_regular
+from node_agent.telemetry.segments import BootTally, flaw_in
 from orchestrator.analytics.intake import columns
 from orchestrator.analytics.intake.clocks import Births, births_of, corrected
-from orchestrator.analytics.intake.files import BLOCK_ROWS, Sheaf, Written
+from orchestrator.analytics.intake.files import PIECE_ROWS, Sheaf, Written
 from orchestrator.analytics.intake.parts import Part
 from orchestrator.clocks.correction import Pieces
 from orchestrator.results.columns import COUNT, FLAG, REAL, TEXT
 from orchestrator.results.inputs import LATEST_NS, RunInput, read_run
+from orchestrator.results.lines import Block, Line, blocks_in
 from orchestrator.results.segments import Segment
 from orchestrator.results.truth import DERIVED, TRUTH
 from orchestrator.runs.run_directory import RunDirectory
@@ -44,8 +46,6 @@ _PLAIN: dict[Any, Any] = {TEXT: str, COUNT: Long, REAL: float, FLAG: bool}
 _START, _STOP = tag_of(AgentStart), tag_of(AgentStop)
 
 Row = tuple[Any, ...]
-Line = tuple[int, int, bytes | None]
-"""Where a line begins, how long it is, and what it is; None if it is too long."""
 
 
 def read_parts(parts: Sequence[Part], directory: Path) -> list[Written]:
@@ -86,14 +86,6 @@ def _schemas(format: RecordFormat) -> dict[str, Callable[[], pa.Schema]]:
         columns.BOOT: lambda: columns.arrow(columns.BOOTS),
         columns.BAD: lambda: columns.arrow(columns.QUARANTINE),
     }
-
-
-def _lines(file: BufferedReader) -> Iterator[Line]:
-    begin = 0
-    for line in lines_in(file):
-        length = file.tell() - begin if line is None else len(line)
-        yield begin, length, line
-        begin += length
 
 
 def _read_nodes(run: RunInput, nodes: Sequence[str], format: RecordFormat, sheaf: Sheaf) -> None:
@@ -140,31 +132,31 @@ class _Boot:
         try:
             file = open_regular(segment.path)
         except OSError:  # a link, a pipe, or gone meanwhile
-            self._spoil(name, 0, 0, "file", b"")
+            self._spoil(name, Line(0, 0, b""), "file")
             return
         with file:
-            yield from self._read(_lines(file), name)
+            for block in blocks_in(file, self._writer.format.checked):
+                if block.reason:
+                    self._spoil(name, block.whole, block.reason)
+                else:
+                    yield self._rows_of(block, name)
 
-    def _read(self, lines: Iterator[Line], name: str) -> Iterator[dict[str, list[Row]]]:
+    def _rows_of(self, block: Block[Any], name: str) -> dict[str, list[Row]]:
         found: dict[str, list[Row]] = {}
         writer, tally, format = self._writer, self._tally, self._writer.format
         first, last = self._first_ns, self._last_ns
-        for begin, length, line in lines:
-            if line is None:
-                self._spoil(name, begin, length, "size", b"")
-                continue
-            record, wrong = judge(line, self._boot, format)
-            if wrong:
-                self._spoil(name, begin, length, wrong, line)
+        for number, record in enumerate(block.values):
+            if wrong := flaw_in(record, self._boot, format):
+                self._spoil(name, block.lines[number], wrong)
                 continue
             if refusal := writer.refusal(record):
                 tally.refuse(record.seq)
-                self._describe(name, begin, length, "refused", refusal, line)
+                self._describe(name, block.lines[number], "refused", refusal)
                 continue
             disordered = tally.disordered
             if not tally.see(record.seq, record.kind):
                 if tally.disordered > disordered:
-                    self._describe(name, begin, length, "corrupt", "order", line)
+                    self._describe(name, block.lines[number], "corrupt", "order")
                 continue
             kind = record.kind
             row, t_ns = self._row(record)
@@ -176,11 +168,8 @@ class _Boot:
                 self._started = True
             elif kind == _STOP:
                 self._stops.append(record.reason)
-            if tally.records % BLOCK_ROWS == 0:
-                yield found
-                found = {}
         self._first_ns, self._last_ns = first, last
-        yield found
+        return found
 
     def _row(self, record: Any) -> tuple[Row, int]:
         """Returns the values of its columns, and its time."""
@@ -210,13 +199,14 @@ class _Boot:
         right = corrected(plain, self._clock, self._births)
         return tuple(right.values()), right["t_ns"]
 
-    def _spoil(self, name: str, begin: int, length: int, reason: str, line: bytes) -> None:
+    def _spoil(self, name: str, line: Line, reason: str) -> None:
         self._tally.corrupt += 1
-        self._describe(name, begin, length, "corrupt", reason, line)
+        self._describe(name, line, "corrupt", reason)
 
-    def _describe(self, name: str, begin: int, length: int, state: str, reason: str, line: bytes) -> None:
+    def _describe(self, name: str, line: Line, state: str, reason: str) -> None:
         if len(self.bad) < MOST_BAD:
-            self.bad.append((self._node, self._boot, name, begin, length, state, reason, _head(line)))
+            where = (self._node, self._boot, name, line.begin, line.length)
+            self.bad.append((*where, state, reason, _head(line.text)))
 
     def row(self) -> Row:
         """Returns its row of ``columns.BOOTS``, without the run."""
@@ -235,27 +225,40 @@ def _head(line: bytes) -> str:
 
 def _read_truth(run: RunInput, name: str, sheaf: Sheaf) -> None:
     """Reads a file of the ground truth. Of somebody else's run it may contain anything."""
-    fields = [(each, _PLAIN[kind] | None, None) for each, kind in TRUTH[name].items()]
-    decode = Checked[Any](msgspec.defstruct("Truth", fields), LONGEST_LINE).decode
     try:
         file = open_regular(run.directory.radio / name)
     except OSError:
         return
-    rows: list[Row] = []
+    of, place = columns.of_truth(name), f"{run.directory.radio.name}/{name}"
+    held: list[pa.Table] = []
     bad: list[Row] = []
     with file:
-        for begin, length, line in _lines(file):
-            try:
-                truth = decode(line or b"")
-            except Refused as error:
-                reason = "size" if line is None else error.reason
-                if len(bad) < MOST_BAD:
-                    where = ("", None, f"{run.directory.radio.name}/{name}", begin, length)
-                    bad.append((*where, "corrupt", reason, _head(line or b"")))
-                continue
-            if truth.t_ns is not None and 0 <= truth.t_ns <= LATEST_NS:
-                rows.append(msgspec.structs.astuple(truth))
-    if name in DERIVED:
-        rows = DERIVED[name][1](rows)
-    sheaf.add(columns.of_truth(name), run.run, rows)
+        for found in blocks_in(file, _truth(name)):
+            if found.reason and len(bad) < MOST_BAD:
+                begin, length, text = found.whole
+                bad.append(("", None, place, begin, length, "corrupt", found.reason, _head(text)))
+            if found.values:
+                held.append(_as_columns(found.values, columns.arrow(TRUTH[name])))
+            if held and name not in DERIVED:
+                sheaf.add_columns(of, run.run, held.pop())
+            elif sum(table.num_rows for table in held) >= PIECE_ROWS:
+                settled, rest = DERIVED[name].settled(pa.concat_tables(held))
+                sheaf.add_columns(of, run.run, settled)
+                held = [rest]
+    if held:
+        sheaf.add_columns(of, run.run, DERIVED[name].add(pa.concat_tables(held)))
     sheaf.add(columns.BAD, run.run, bad)
+
+
+@cache
+def _truth(name: str) -> Checked[Any]:
+    fields = [(each, _PLAIN[kind] | None, None) for each, kind in TRUTH[name].items()]
+    return Checked(msgspec.defstruct("Truth", fields, gc=False), LONGEST_LINE)
+
+
+def _as_columns(lines: Sequence[Any], schema: pa.Schema) -> pa.Table:
+    """Returns those lines of ground truth that have a time which can be meant."""
+    values = zip(*map(astuple, lines), strict=True)
+    table = pa.table([pa.array(each, kind) for each, kind in zip(values, schema.types, strict=True)], schema)
+    times = table["t_ns"]
+    return table.filter(pc.and_(pc.greater_equal(times, 0), pc.less_equal(times, LATEST_NS)))

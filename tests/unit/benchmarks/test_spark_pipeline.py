@@ -9,7 +9,7 @@ import pytest
 from benchmarks.analysing.agreement import compare
 from benchmarks.analysing.copies import Original, make_copies
 from benchmarks.analysing.duck import analyse
-from benchmarks.analysing.measuring import Failed, measure
+from benchmarks.analysing.measuring import Failed, _Process, divided, measure
 from tests.independent.making import make
 from tests.independent.recomputed import Recomputed
 from tests.independent.world import World
@@ -71,6 +71,22 @@ def test_children_are_measured(tmp_path: Path) -> None:
     cost = measure((sys.executable, "-c", code), 30, tmp_path / "log", tmp_path)
     assert cost.cpu_s > 0.02
     assert cost.peak_bytes > 80_000_000
+    assert cost.parts["others"] > 0.02 and cost.parts["jvm"] == 0
+
+
+def test_time_is_divided() -> None:
+    processes = [
+        _Process(pid, name, 1, 0, used, 0)
+        for pid, name, used in ((7, "python", 2.0), (8, "java", 9.0), (9, "python", 1.0))
+    ]
+    threads = [("C2 CompilerThre", 3.0), ("C1 CompilerThre", 1.0), ("VM Thread", 0.5), ("Thread-4", 4.0)]
+    assert divided(7, processes, threads) == {
+        "own": 2.0,
+        "jvm": 4.5,
+        "compilers": 4.0,
+        "collector": 0.5,
+        "others": 1.0,
+    }
 
 
 def test_a_failed_analysis_says_what_it_printed(tmp_path: Path) -> None:

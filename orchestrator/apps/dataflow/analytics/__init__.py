@@ -5,7 +5,7 @@ its own and into the tuples below. Modules with Spark or matplotlib are imported
 """
 
 from orchestrator.apps.dataflow.analytics import cost_truth, paths, recovery
-from orchestrator.apps.dataflow.analytics.metrics import ROUTES, SINKS, TUPLES, notes
+from orchestrator.apps.dataflow.analytics.metrics import ROUTES, SINKS, TUPLES, arrived_share, notes
 from orchestrator.apps.dataflow.analytics.reader import READER
 from orchestrator.apps.dataflow.analytics.tables import TABLES
 from orchestrator.results.contribution import Contribution, Drawing, Factor, Later, Section
@@ -14,6 +14,7 @@ _HERE = "orchestrator.apps.dataflow.analytics"
 
 CONTRIBUTION = Contribution(
     kind="query",
+    version=2,
     reader=READER,
     tables=(*TABLES, paths.PATHS),
     figures=(TUPLES, ROUTES, paths.FIGURES, recovery.FIGURES, cost_truth.FIGURES),
@@ -30,6 +31,6 @@ CONTRIBUTION = Contribution(
     ),
     factors=(Factor("replicas", "k", "replicas per operator (k)"),),
     breakdowns=(SINKS, paths.OPERATORS),
-    carried=("goodput_fps", "offered_fps"),
+    share=arrived_share,
     notes=notes,
 )

@@ -20,14 +20,17 @@ from orchestrator.results.spark import Subject, rounded
 _HERE = "orchestrator.apps.dataflow.analytics"
 
 MOST_SECONDS = 60
-"""Of a longer window, samples of this many seconds are compared, spread evenly."""
+"""Of a longer window, samples of about this many seconds are compared: those whose number times ``GOLDEN``
+has a small fraction. They are spread evenly, and not in step with replicas, which look at costs every 2 s.
+"""
+GOLDEN = 0.618034
 HOPS, ETX = "hops", "etx"
 LEAST, MOST = 1e-6, 1e12
 """Costs beyond these cannot be meant; files of somebody else's run may contain anything."""
 
 _ERROR = (
     "how far the costs of paths that replicas believed were from those of the true links at the same time, "
-    "of samples in the window where both know a path (at most 60 s of it, spread evenly): the median of "
+    "of samples in the window (in 60 s of a longer one) where both know a path: the median of "
     "|believed − true| / true, and the geometric mean of believed / true (above 1: too dear). Only for the "
     "link metrics `etx` and `hops`, and where the true links are known"
 )
@@ -119,7 +122,8 @@ def compared(samples: Sequence[Sample], changes: Iterator[LinkLine]) -> Iterator
                 links.setdefault(coming.src, {})[coming.dst] = coming.cost
             else:
                 links.get(coming.src, {}).pop(coming.dst, None)
-            known.clear()
+            if known:
+                known.clear()
             coming = next(changes, None)
         if sample.here == sample.there:
             continue
@@ -129,9 +133,9 @@ def compared(samples: Sequence[Sample], changes: Iterator[LinkLine]) -> Iterator
         yield sample, known[start].get(sample.there)
 
 
-def _from(links: Mapping[str, Mapping[str, float]], start: str, metric: str) -> dict[str, float]:
+def _from(links: dict[str, dict[str, float]], start: str, metric: str) -> dict[str, float]:
     unit = metric == HOPS
-    costs = {node: dict.fromkeys(row, 1.0) if unit else dict(row) for node, row in links.items()}
+    costs = {node: dict.fromkeys(row, 1.0) for node, row in links.items()} if unit else links
     return distances(CostGraph(costs, metric, "ground_truth", 0), start)
 
 

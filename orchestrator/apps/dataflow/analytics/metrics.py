@@ -238,6 +238,12 @@ SINKS = Breakdown(
 )
 
 
+def arrived_share(metrics: Mapping[str, Any]) -> float | None:
+    """Returns the share of the owed deliveries that were made; what windows and filters took is not owed."""
+    loss: float | None = metrics.get("loss_ratio")
+    return None if loss is None else 1 - loss
+
+
 def notes(entry: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> list[str]:
     """Returns notes for the reader: that nothing arrived, and which tuples operators skipped."""
     notes = []

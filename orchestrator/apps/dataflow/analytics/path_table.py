@@ -103,10 +103,15 @@ def _steps_of(hops: DataFrame, processings: DataFrame) -> DataFrame:
 
 
 def _step_back(walked: Column, _: Column) -> Column:
-    """Goes from the replica ``at`` to the one that sent the tuple there. ``until``: when it left ``at``."""
+    """Goes from the replica ``at`` to the one that sent the tuple there. ``until``: when it left ``at``. What
+    came there later is a duplicate; if nothing came before, the record of that is lost.
+    """
     at, until = walked["at"], walked["until"]
     here = F.filter(F.col("steps"), lambda step: step["at"] == at)
-    arrival = F.get(F.filter(here, lambda step: step["sender"].isNotNull()), F.lit(0))
+    came = F.filter(
+        here, lambda step: step["sender"].isNotNull() & F.coalesce(step["t_ns"] <= until, F.lit(True))
+    )
+    arrival = F.get(came, F.lit(0))
     took = F.get(F.filter(here, lambda step: step["took_ns"].isNotNull()), F.lit(0))["took_ns"]
     computing = F.coalesce(took, F.lit(0).cast("long"))
     since = F.coalesce(arrival["t_ns"], F.col("born_ns"))

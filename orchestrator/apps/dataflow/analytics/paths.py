@@ -60,8 +60,9 @@ _PATHS = (
 OPERATORS_TEXT = (
     "by operator, in the window: `arrived_fps` and `arrived_kbps`, the tuples and payload (10³ bit) that "
     "reached a replica of it for the first time (of a source: that it made) per second; `replicas` that got "
-    "some; and the means behind `latency_network_s` (on the way to it), `latency_queue_s` and "
-    "`latency_compute_s`"
+    "some first; and its parts of `latency_network_s` (`network_s`, on the way to it), `latency_queue_s` "
+    "(`queue_s`) and `latency_compute_s` (`compute_s`): those of all operators add up to the whole, because "
+    "a tuple that took another way counts with 0"
 )
 
 METRICS = (

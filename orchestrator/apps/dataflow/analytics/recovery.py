@@ -20,8 +20,8 @@ _RECOVERY = (
     "that hurts nothing has about one latency. None without faults, or if the application recovered from none"
 )
 _RESUMED = (
-    "time from the end of a fault until a tuple that was born after that end reached its sink, the mean over "
-    "the faults that ended in the window"
+    "time from the end of a fault until a tuple that was born after that end reached its sink (the slowest "
+    "sink), the mean over the faults that began and ended in the window"
 )
 
 METRICS = (
@@ -30,8 +30,8 @@ METRICS = (
     Metric("resumed_mean_s", _RESUMED, "s", "less", averaged=True),
     Metric(
         "faults_unrecovered",
-        "faults that began in the window and after which no tuple that was born later arrived at a sink, up "
-        "to the end of the run; they are not in `recovery_mean_s`",
+        "faults that began in the window and after which some sink got no tuple that was born later, up to "
+        "the end of the run; they are not in `recovery_mean_s`",
         "faults",
         "less",
         shape=int,

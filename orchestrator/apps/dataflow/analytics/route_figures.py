@@ -3,52 +3,91 @@ skipped.
 """
 
 from collections.abc import Mapping
+from decimal import Decimal
+from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from pyspark.sql import DataFrame, Window
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from orchestrator.apps.dataflow.analytics.tuple_figures import inside
-from orchestrator.results.columns import TEXT
 from orchestrator.results.contribution import Rows
-from orchestrator.results.spark import SUM, Reading, Subject, over_window, overlap, rounded
+from orchestrator.results.spark import Reading, Subject, half_up, over_window, rounded
+
+_MILLISECOND = Decimal("0.001")
+_COUNTER = ["run", "app", "replica", "node", "boot", "kind"]
 
 
-def frames(reading: Reading) -> Mapping[str, DataFrame]:
-    switches, windows = reading.table("switches"), reading.windows
-    carriers = _carriers(reading.table("tuples"), reading.table("hops"), windows)
-    seconds = F.round((F.col("t_ns") - F.col("zero_ns")) / 1e9, 3)
-    routes = switches.join(windows, "run")
+def frames(reading: Reading) -> Mapping[str, DataFrame | pa.Table]:
+    """All switches are needed for the drawing of routes, so they are also counted here."""
+    faults = _highest(reading.columns("operator_faults", lambda rows: _highest(_with_kind(rows))))
     return {
-        "switched": _switched(switches, carriers),
-        "unrouted": _without_route(reading, switches),
-        "passed_over": _passed_over(reading.table("operator_faults")),
-        "routes": routes.select("run", "app", seconds.alias("t"), "replica", "downstream", "new", "t_ns"),
+        "carriers": _carriers(reading.table("tuples"), reading.table("hops"), reading.windows),
+        "switches": reading.columns("switches"),
+        "passed_over": faults,
     }
 
 
 def values(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
-    routes = sorted(rows["routes"], key=itemgetter("t_ns", "replica", "downstream"))
-    passed_over = sorted(rows["passed_over"], key=itemgetter("kind"))
-    switches = next(iter(rows["switched"]), {"switches": 0})["switches"]
+    switches = sorted(rows["switches"], key=itemgetter("t_ns", "replica", "downstream"))
+    carriers = {row["replica"] for row in rows["carriers"]}
+    counted = sum(row["in_window"] and row["changed"] and row["replica"] in carriers for row in switches)
+    passed_over: dict[str, int] = {}
+    for row in sorted(rows["passed_over"], key=itemgetter("kind")):
+        passed_over[row["kind"]] = passed_over.get(row["kind"], 0) + row["count"]
     return {
-        "switches": switches,
-        "switches_per_min": over_window(60 * switches, subject.window_ns),
-        "no_route_s": _no_route_s(subject, rows["unrouted"]),
-        "operator_faults": {row["kind"]: row["times"] for row in passed_over},
-        "routes": [[row["t"], row["replica"], row["downstream"], row["new"]] for row in routes],
+        "switches": counted,
+        "switches_per_min": over_window(60 * counted, subject.window_ns),
+        "no_route_s": _no_route_s(subject, switches),
+        "operator_faults": passed_over,
+        "routes": [
+            [
+                half_up((row["t_ns"] - subject.zero_ns) / 1e9, _MILLISECOND),
+                row["replica"],
+                row["downstream"],
+                row["new"],
+            ]
+            for row in switches
+        ],
     }
 
 
-def _no_route_s(subject: Subject, unrouted: Rows) -> float:
+def _no_route_s(subject: Subject, switches: Rows) -> float:
     """Returns the time without a route. An output that never reported a choice never had a route."""
     assert subject.app is not None
     plan = subject.app.plan
-    outputs = sum(len(plan.of(name)) * len(plan.query.downstream(name)) for name in plan.query.sources())
-    known = next(iter(unrouted), {"outputs": 0, "no_route_ns": 0})
-    unknown_ns = max(outputs - known["outputs"], 0) * subject.window_ns
-    return rounded((known["no_route_ns"] + unknown_ns) / 1e9)
+    sources = plan.query.sources()
+    outputs = sum(len(plan.of(name)) * len(plan.query.downstream(name)) for name in sources)
+    replicas = {replica.id for name in sources for replica in plan.of(name)}
+    output = itemgetter("replica", "downstream")
+    own = sorted((row for row in switches if row["replica"] in replicas), key=output)
+    found = [_without_route(subject, list(choices)) for _, choices in groupby(own, output)]
+    unknown_ns = max(outputs - len(found), 0) * subject.window_ns
+    return rounded((sum(found) + unknown_ns) / 1e9)
+
+
+def _without_route(subject: Subject, choices: Rows) -> int:
+    """Returns how long an output had no route: each change ends the time of ``old`` and begins that of
+    ``new``; null means no route.
+    """
+    before: int | None = None
+    total = 0
+    for row in choices:
+        if row["old"] is None:
+            total += _overlap(subject, before, row["t_ns"])
+        before = row["t_ns"]
+    return total + (_overlap(subject, before, None) if choices[-1]["new"] is None else 0)
+
+
+def _overlap(subject: Subject, begin: int | None, end: int | None) -> int:
+    """Returns how much of the time from ``begin`` to ``end`` is in the measured window."""
+    manifest = subject.run.manifest
+    since = [t_ns for t_ns in (begin, manifest.get("measure_from_ns")) if t_ns is not None]
+    until = [t_ns for t_ns in (end, manifest.get("measure_until_ns")) if t_ns is not None]
+    return max(min(until) - max(since), 0) if since and until else 0
 
 
 def _carriers(tuples: DataFrame, hops: DataFrame, windows: DataFrame) -> DataFrame:
@@ -61,45 +100,12 @@ def _carriers(tuples: DataFrame, hops: DataFrame, windows: DataFrame) -> DataFra
     return moved.select("run", "app", "replica").distinct()
 
 
-def _switched(switches: DataFrame, carriers: DataFrame) -> DataFrame:
-    counted = switches.where("in_window and changed").join(carriers, ["run", "app", "replica"], "left_semi")
-    return counted.groupBy("run", "app").agg(F.count("*").alias("switches"))
+def _with_kind(faults: pa.Table) -> pa.Table:
+    """Adds what operators skipped: the text before the colon of its reason."""
+    return faults.append_column("kind", pc.replace_substring_regex(faults["reason"], "(?s):.*", ""))
 
 
-def _without_route(reading: Reading, switches: DataFrame) -> DataFrame:
-    """Returns times without a route: each change ends the time of ``old`` and begins that of ``new``; null
-    means no route.
-    """
-    rows = [
-        {"run": run.run, "app": app.name, "replica": replica.id}
-        for run in reading.runs
-        for app in run.apps.values()
-        if app.kind == "query"
-        for name in app.plan.query.sources()
-        for replica in app.plan.of(name)
-    ]
-    sources = reading.frame(rows, {"run": TEXT, "app": TEXT, "replica": TEXT}).join(reading.windows, "run")
-    in_order = Window.partitionBy("run", "app", "replica", "downstream").orderBy("t_ns")
-    before, after = F.lag("t_ns").over(in_order), F.lead("t_ns").over(in_order)
-    return (
-        switches.join(F.broadcast(sources), ["run", "app", "replica"])
-        .withColumns({"before": before, "after": after})
-        .withColumn(
-            "ended", F.when(F.col("old").isNull(), overlap(F.col("before"), F.col("t_ns"))).otherwise(0)
-        )
-        .withColumn("lasts", F.col("after").isNull() & F.col("new").isNull())
-        .withColumn("began", F.when(F.col("lasts"), overlap(F.col("t_ns"), F.col("after"))).otherwise(0))
-        .groupBy("run", "app")
-        .agg(
-            F.sum(F.col("ended") + F.col("began")).alias("no_route_ns"),
-            F.countDistinct("replica", "downstream").alias("outputs"),
-        )
-    )
-
-
-def _passed_over(faults: DataFrame) -> DataFrame:
-    """Counts what operators skipped, by kind: the text before the colon."""
-    kind = F.substring_index("reason", ":", 1).alias("kind")
-    # Each replica counts from 1 again after a restart; the next record makes up for a lost one.
-    counted = faults.groupBy("run", "app", "replica", "node", "boot", kind).agg(F.max("count").alias("times"))
-    return counted.groupBy("run", "app", "kind").agg(F.sum(F.col("times").cast(SUM)).alias("times"))
+def _highest(faults: pa.Table) -> pa.Table:
+    """Each replica counts from 1 again after a restart; the next record makes up for a lost one."""
+    found = faults.group_by(_COUNTER).aggregate([("count", "max")])
+    return found.select([*_COUNTER, "count_max"]).rename_columns([*_COUNTER, "count"])

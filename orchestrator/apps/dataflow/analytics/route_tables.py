@@ -3,6 +3,7 @@
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from orchestrator.results.contribution import AsRead
 from orchestrator.results.spark import Ingest, in_window, windows_of
 
 
@@ -25,9 +26,9 @@ def switches(ingest: Ingest) -> DataFrame:
     )
 
 
-def costs(ingest: Ingest) -> DataFrame:
-    return ingest.records("link_cost")
+def costs(ingest: Ingest) -> AsRead:
+    return AsRead("link_cost")
 
 
-def operator_faults(ingest: Ingest) -> DataFrame:
-    return ingest.records("operator_fault")
+def operator_faults(ingest: Ingest) -> AsRead:
+    return AsRead("operator_fault")

@@ -4,14 +4,20 @@
 A tuple counts once for every sink that its stream leads to.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from orchestrator.apps.dataflow.analytics.tuple_table import IN_FLIGHT, NEVER_EMITTED, SET_ASIDE, SHED
+from orchestrator.apps.dataflow.analytics.tuple_table import (
+    DELIVERED,
+    IN_FLIGHT,
+    NEVER_EMITTED,
+    SET_ASIDE,
+    SHED,
+)
 from orchestrator.results.contribution import Rows
 from orchestrator.results.spark import SUM, Reading, Subject, over_window, rounded
 
@@ -22,62 +28,45 @@ Row = dict[str, Any]
 Figures = dict[str, Any]
 
 
-def born_in_window(tuples: DataFrame, *by: str) -> DataFrame:
-    shares = F.array(*(F.lit(step / QUANTILES) for step in range(QUANTILES + 1)))
-    return (
-        tuples.where("in_window")
-        .groupBy("run", "app", *by)
-        .agg(
-            F.count("*").alias("owed"),
-            F.count(F.when(F.col("delivered"), True)).alias("delivered"),
-            F.sum("duplicates").alias("duplicates"),
-            F.sum(F.col("latency_ns").cast(SUM)).alias("latency_sum_ns"),
-            F.percentile("latency_ns", shares).alias("latency_quantiles_ns"),
-        )
-    )
-
-
-def distinct(tuples: DataFrame) -> DataFrame:
-    """Counts tuples once: with several sinks, a tuple has a row for each."""
-    distinct = F.count_distinct("origin", "tau")
-    return tuples.where("in_window").groupBy("run", "app").agg(distinct.alias("emitted"))
-
-
-def offered(tuples: DataFrame) -> DataFrame:
-    """Counts what sources made: their streams have the names of replicas, those of windows of operators."""
-    made = tuples.where(F.col("in_window") & F.col("origin").contains("/"))
-    return made.groupBy("run", "app").agg(F.count_distinct("origin", "tau").alias("tuples"))
-
-
-def unfounded(tuples: DataFrame) -> DataFrame:
-    found = tuples.where(F.col("fate") == NEVER_EMITTED)
-    return found.groupBy("run", "app").agg(F.count("*").alias("tuples"))
-
-
 def inside(t_ns: str) -> str:
     return f"{t_ns} >= measure_from_ns and {t_ns} < measure_until_ns"
 
 
-def arrived_in_window(tuples: DataFrame, windows: DataFrame, *by: str) -> DataFrame:
+def _by_fate(tuples: DataFrame, windows: DataFrame) -> DataFrame:
+    """Sums up tuples by sink and fate, those born in the window apart: all figures that add up, in one pass.
+
+    ``made`` are those that sources made: their streams have the names of replicas, those of windows of
+    operators.
+    """
+    arrived = F.expr(inside("delivered_ns"))
+    first = F.struct("delivered_ns", "origin", "tau", "delivered_size")
     return (
         tuples.join(windows, "run")
-        .where(inside("delivered_ns"))
-        .groupBy("run", "app", *by)
+        .groupBy("run", "app", "sink", "fate", "in_window")
         .agg(
-            F.count("*").alias("arrivals"),
-            F.sum(F.col("delivered_size").cast(SUM)).alias("bytes"),
-            F.min(F.struct("delivered_ns", "origin", "tau", "delivered_size")).alias("first"),
-            F.max("delivered_ns").alias("last_ns"),
+            F.count("*").alias("tuples"),
+            F.count_if(F.col("origin").contains("/")).alias("made"),
+            F.sum("duplicates").alias("duplicates"),
+            F.sum(F.col("latency_ns").cast(SUM)).alias("latency_sum_ns"),
+            _quantiles(F.when(F.col("in_window"), F.col("latency_ns"))),
+            F.count_if(arrived).alias("arrivals"),
+            F.sum(F.when(arrived, F.col("delivered_size").cast(SUM))).alias("bytes"),
+            F.min(F.when(arrived, first)).alias("first"),
+            F.max(F.when(arrived, F.col("delivered_ns"))).alias("last_ns"),
         )
     )
 
 
-def fates_of(tuples: DataFrame, *by: str) -> DataFrame:
-    return tuples.where("in_window").groupBy("run", "app", *by, "fate").agg(F.count("*").alias("tuples"))
+def _quantiles(latency_ns: Column) -> Column:
+    shares = F.array(*(F.lit(step / QUANTILES) for step in range(QUANTILES + 1)))
+    return F.percentile(latency_ns, shares).alias("latency_quantiles_ns")
 
 
-def _fates(counted: Rows) -> dict[str, int]:
-    return {row["fate"]: row["tuples"] for row in sorted(counted, key=itemgetter("fate"))}
+def _distinct(tuples: DataFrame) -> DataFrame:
+    """Counts tuples once: with several sinks, a tuple has a row for each."""
+    each = tuples.where("in_window").select("run", "app", "origin", "tau").distinct()
+    made = F.count_if(F.col("origin").contains("/"))
+    return each.groupBy("run", "app").agg(F.count("*").alias("emitted"), made.alias("made"))
 
 
 def _per_second(tuples: DataFrame) -> DataFrame:
@@ -97,72 +86,118 @@ def frames(reading: Reading) -> Mapping[str, DataFrame]:
         if any(len(app.plan.query.sinks()) > 1 for app in run.apps.values() if app.kind == "query")
     ]
     found = {
-        "unfounded": unfounded(tuples),
-        "offered": offered(tuples),
-        "born": born_in_window(tuples),
-        "arrived": arrived_in_window(tuples, windows),
-        "fates": fates_of(tuples),
+        "by fate": _by_fate(tuples, windows),
         "deliveries": _per_second(tuples.join(windows, "run")),
     }
     if several:
         of_several = tuples.where(F.col("run").isin(several))
+        latencies = of_several.where("in_window").groupBy("run", "app")
         found |= {
-            "born at": born_in_window(of_several, "sink"),
-            "arrived at": arrived_in_window(of_several, windows, "sink"),
-            "fates at": fates_of(of_several, "sink"),
-            "distinct": distinct(of_several),
+            "of all sinks": latencies.agg(_quantiles(F.col("latency_ns"))),
+            "distinct": _distinct(of_several),
         }
     return found
 
 
+class Summed(NamedTuple):
+    """What ``_by_fate`` has of some sinks: tuples born in the window, and arrivals in it."""
+
+    fates: dict[str, int]
+    duplicates: int
+    latency_sum_ns: int
+    latency_quantiles_ns: list[float]
+    arrivals: int
+    bytes: int
+    first: Row | None
+    last_ns: int
+
+    @property
+    def owed(self) -> int:
+        return sum(self.fates.values())
+
+    @property
+    def delivered(self) -> int:
+        return self.fates.get(DELIVERED, 0)
+
+
+def summed(rows: Rows, quantiles_ns: Sequence[float] | None) -> Summed:
+    """Adds up rows of ``_by_fate``. ``quantiles_ns``: of the latency at several sinks; they do not add up."""
+    born = [row for row in rows if row["in_window"]]
+    fates: dict[str, int] = {}
+    for row in sorted(born, key=itemgetter("fate")):
+        fates[row["fate"]] = fates.get(row["fate"], 0) + row["tuples"]
+    if quantiles_ns is None:
+        known = (row["latency_quantiles_ns"] for row in born if row["fate"] == DELIVERED)
+        quantiles_ns = next((each for each in known if each is not None), ())
+    arrived = [row for row in rows if row["arrivals"]]
+    return Summed(
+        fates,
+        sum(row["duplicates"] for row in born),
+        sum(row["latency_sum_ns"] or 0 for row in born),
+        list(quantiles_ns),
+        sum(row["arrivals"] for row in arrived),
+        sum(row["bytes"] or 0 for row in arrived),
+        min((row["first"] for row in arrived), key=_place, default=None),
+        max((row["last_ns"] for row in arrived), default=0),
+    )
+
+
+def _place(first: Row) -> tuple[Any, ...]:
+    size = first["delivered_size"]
+    return first["delivered_ns"], first["origin"], first["tau"], size is not None, size or 0
+
+
 def values(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
-    born, arrived = next(iter(rows["born"]), None), next(iter(rows["arrived"]), None)
-    never, made = (next(iter(rows[name]), {"tuples": 0})["tuples"] for name in ("unfounded", "offered"))
+    assert subject.app is not None
+    sinks = subject.app.plan.query.sinks()
+    by_fate = rows["by fate"]
+    of_all = next((row["latency_quantiles_ns"] for row in rows["of all sinks"]), None)
+    total = summed(by_fate, (of_all or ()) if len(sinks) > 1 else None)
+    made = sum(row["made"] for row in by_fate if row["in_window"])
+    counted: Figures = {}
+    if len(sinks) > 1:
+        distinct = next(iter(rows["distinct"]), {"emitted": 0, "made": 0})
+        made = distinct["made"]
+        counted = {"emitted": distinct["emitted"], "sinks": _sinks(subject, sinks, by_fate)}
     per_second = sorted(rows["deliveries"], key=itemgetter("second"))
     return {
-        **tuple_figures(born, _fates(rows["fates"])),
-        **arrival_figures(arrived, subject.window_ns),
+        **tuple_figures(total),
+        **arrival_figures(total, subject.window_ns),
         "offered_fps": over_window(made, subject.window_ns),
-        **latency_figures(born),
-        **_sinks(subject, rows),
-        "latency_quantiles_s": quantiles_s(born),
+        **latency_figures(total),
+        **counted,
+        "latency_quantiles_s": quantiles_s(total),
         "deliveries": [[row["second"], row["tuples"], row["bytes"]] for row in per_second],
-        NEVER_EMITTED: never,
+        NEVER_EMITTED: sum(row["tuples"] for row in by_fate if row["fate"] == NEVER_EMITTED),
     }
 
 
-def _sinks(subject: Subject, rows: Mapping[str, Rows]) -> Figures:
+def _sinks(subject: Subject, names: Sequence[str], by_fate: Rows) -> Figures:
     """Returns the figures of every sink, for a query with several sinks; there ``emitted`` counts tuples, not
     expected deliveries.
     """
-    assert subject.app is not None
-    names = subject.app.plan.query.sinks()
-    if len(names) < 2:
-        return {}
-    born, arrived = ({row["sink"]: row for row in rows[name]} for name in ("born at", "arrived at"))
     sinks = {}
     for sink in names:
-        fates = _fates([row for row in rows["fates at"] if row["sink"] == sink])
-        figures = tuple_figures(born.get(sink), fates)
+        found = summed([row for row in by_fate if row["sink"] == sink], None)
+        figures = tuple_figures(found)
         sinks[sink] = {
             "owed": figures.pop("emitted"),
             **figures,
-            **arrival_figures(arrived.get(sink), subject.window_ns),
-            **latency_figures(born.get(sink)),
+            **arrival_figures(found, subject.window_ns),
+            **latency_figures(found),
         }
-    return {"emitted": next(iter(rows["distinct"]), {"emitted": 0})["emitted"], "sinks": sinks}
+    return sinks
 
 
-def tuple_figures(born: Row | None, fates: dict[str, int]) -> Figures:
-    emitted = born["owed"] if born else 0
-    delivered = born["delivered"] if born else 0
+def tuple_figures(found: Summed) -> Figures:
+    fates = found.fates
     in_flight = fates.get(IN_FLIGHT, 0)
-    due = emitted - in_flight - sum(fates.get(name, 0) for name in SET_ASIDE)
-    lost, shed = due - delivered, fates.get(SHED, 0)
+    due = found.owed - in_flight - sum(fates.get(name, 0) for name in SET_ASIDE)
+    lost, shed = due - found.delivered, fates.get(SHED, 0)
     return {
-        "emitted": emitted,
-        "delivered": delivered,
-        "duplicates": born["duplicates"] if born else 0,
+        "emitted": found.owed,
+        "delivered": found.delivered,
+        "duplicates": found.duplicates,
         "in_flight_at_end": in_flight,
         "lost": lost,
         "loss_ratio": rounded(lost / due) if due > 0 else None,
@@ -173,26 +208,25 @@ def tuple_figures(born: Row | None, fates: dict[str, int]) -> Figures:
     }
 
 
-def arrival_figures(arrived: Row | None, window_ns: int) -> Figures:
-    arrivals = arrived["arrivals"] if arrived else 0
+def arrival_figures(found: Summed, window_ns: int) -> Figures:
     fps = kbps = 0.0
-    if arrived and (span_ns := arrived["last_ns"] - arrived["first"]["delivered_ns"]) > 0:
-        fps = (arrivals - 1) * 1e9 / span_ns
-        kbps = (arrived["bytes"] - arrived["first"]["delivered_size"]) * 8 * 1e6 / span_ns
+    if found.first and (span_ns := found.last_ns - found.first["delivered_ns"]) > 0:
+        fps = (found.arrivals - 1) * 1e9 / span_ns
+        kbps = (found.bytes - found.first["delivered_size"]) * 8 * 1e6 / span_ns
     return {
         "throughput_fps": rounded(fps),
         "throughput_kbps": rounded(kbps),
-        "goodput_fps": over_window(arrivals, window_ns),
-        "goodput_kbps": over_window(arrived["bytes"] * 8 / 1e3 if arrived else 0, window_ns),
+        "goodput_fps": over_window(found.arrivals, window_ns),
+        "goodput_kbps": over_window(found.bytes * 8 / 1e3, window_ns),
     }
 
 
-def latency_figures(born: Row | None) -> Figures:
-    quantiles = quantiles_s(born)
-    if born is None or not quantiles:
+def latency_figures(found: Summed) -> Figures:
+    quantiles = quantiles_s(found)
+    if not quantiles:
         return {f"latency_{name}_s": None for name in ("mean", "p50", "p95", "p99", "max")}
     return {
-        "latency_mean_s": rounded(born["latency_sum_ns"] / born["delivered"] / 1e9),
+        "latency_mean_s": rounded(found.latency_sum_ns / found.delivered / 1e9),
         "latency_p50_s": quantiles[QUANTILES * 50 // 100],
         "latency_p95_s": quantiles[QUANTILES * 95 // 100],
         "latency_p99_s": quantiles[QUANTILES * 99 // 100],
@@ -200,7 +234,5 @@ def latency_figures(born: Row | None) -> Figures:
     }
 
 
-def quantiles_s(born: Row | None) -> list[float]:
-    if born is None or not born["delivered"]:
-        return []
-    return [rounded(value / 1e9) for value in born["latency_quantiles_ns"]]
+def quantiles_s(found: Summed) -> list[float]:
+    return [rounded(value / 1e9) for value in found.latency_quantiles_ns] if found.delivered else []

@@ -16,6 +16,6 @@ CONTRIBUTION = Contribution(
     figures=(FIGURES,),
     drawings=(Drawing(100, Later("orchestrator.apps.flows.analytics.drawing:flows_over_time")),),
     breakdowns=(BY_FLOW,),
-    carried=("flow_throughput_bps", "flow_offered_bps"),
+    share=lambda metrics: metrics.get("flow_delivery_ratio"),
     notes=notes,
 )

@@ -31,19 +31,17 @@ def frames(reading: Reading) -> Mapping[str, DataFrame]:
             "counted": begun & (middle < F.col("measure_until_ns") - grace),
         }
     ).where("inside")
+    # All flows together have an empty name.
+    both = F.explode(F.array(F.col("flow"), F.lit("")))
     totals = (
         reading.table("flow_totals")
-        .select(*FLOW, "duplicates", "reordered")
+        .withColumn("flow", both)
+        .groupBy(*FLOW)
+        .agg(*(F.sum(each).alias(each) for each in ("duplicates", "reordered")))
         .join(reading.windows.select("run", _whole_seconds(length).alias("seconds")), "run")
     )
-    in_all = totals.groupBy("run", "app", "seconds").agg(
-        *(F.sum(each).alias(each) for each in ("duplicates", "reordered"))
-    )
-    return {
-        "flows": totals.join(_sums(inside, FLOW), list(FLOW), "left"),
-        "all": in_all.join(_sums(inside, ("run", "app")), ["run", "app"], "left"),
-        "seconds": _seconds(reading),
-    }
+    sums = _sums(inside.withColumn("flow", both))
+    return {"flows": totals.join(sums, list(FLOW), "left"), "seconds": _seconds(reading)}
 
 
 def _whole_seconds(length: Column) -> Column:
@@ -51,10 +49,10 @@ def _whole_seconds(length: Column) -> Column:
     return F.greatest(F.rint(length / S), F.lit(1.0))
 
 
-def _sums(inside: DataFrame, by: tuple[str, ...]) -> DataFrame:
+def _sums(inside: DataFrame) -> DataFrame:
     counted, sent = F.col("counted"), F.col("sent_packets")
     delivered = F.least(F.col("delivered_packets"), sent)
-    sums = inside.groupBy(*by).agg(
+    sums = inside.groupBy(*FLOW).agg(
         F.try_sum(F.when(counted, sent)).alias("sent"),
         F.try_sum(F.when(counted, delivered)).alias("delivered"),
         F.try_sum("sent_bytes").alias("offered_bytes"),
@@ -68,12 +66,14 @@ def _sums(inside: DataFrame, by: tuple[str, ...]) -> DataFrame:
     pairs = (
         inside.where(counted & (F.size(delays) >= 2))
         .withColumn("place", F.explode(F.sequence(F.lit(0), last_place)))
-        .select(*by, F.get(delays, place * 2).alias("delay_ns"), F.get(delays, place * 2 + 1).alias("times"))
+        .select(
+            *FLOW, F.get(delays, place * 2).alias("delay_ns"), F.get(delays, place * 2 + 1).alias("times")
+        )
     )
-    quantiles = pairs.groupBy(*by).agg(
+    quantiles = pairs.groupBy(*FLOW).agg(
         F.expr("percentile(delay_ns, array(0.5D, 0.95D), times)").alias("quantiles")
     )
-    return sums.join(quantiles, list(by), "left")
+    return sums.join(quantiles, list(FLOW), "left")
 
 
 def _weighted(name: str) -> Column:

@@ -44,6 +44,7 @@ def flow_seconds(ingest: Ingest) -> DataFrame:
             "delays_ns": F.when(base.isNotNull(), _delays(F.col("buckets"), base)),
             **{name: F.coalesce(name, F.lit(0)) for name in columns if name.endswith(("_packets", "_bytes"))},
             **{f"delivered_{what}": _at_most_sent(what) for what in ("packets", "bytes")},
+            **{f"again_{what}": _beyond_sent(what) for what in ("packets", "bytes")},
         }
     )
 
@@ -84,7 +85,7 @@ def flow_totals(ingest: Ingest) -> DataFrame:
     }
     by_source = _added(ingest.records("flow_sent"), ("boot",), sent)
     by_sink = _added(ingest.records("flow_received"), ("boot", "source_boot"), received)
-    again = _again(ingest)
+    again = _again(ingest.table("flows"))
     totals = planned
     for frame in (by_source, by_sink, again):
         totals = totals.join(frame, list(FLOW), "left")
@@ -104,19 +105,14 @@ def flow_totals(ingest: Ingest) -> DataFrame:
 _AGAIN = ("again_packets", "again_bytes")
 
 
-def _again(ingest: Ingest) -> DataFrame:
-    """By flow: what sinks have of a second beyond what was sent in it.
+def _again(seconds: DataFrame) -> DataFrame:
+    """By flow: what sinks have of a second beyond what was sent in it."""
+    return seconds.groupBy(*FLOW).agg(*(F.try_sum(name).alias(name) for name in _AGAIN))
 
-    A sink that was started anew does not know what it had before, and counts what comes again.
-    """
-    delivered = _heard(_by_source_boot(_of_kind(ingest, "flow_received")))
-    sent = _of_kind(ingest, "flow_sent").withColumn("zero_ns", F.lit(None).cast("long"))
-    together = _sent(sent).join(delivered, list(SECOND))
-    beyond = {
-        f"again_{what}": F.try_sum(F.greatest(F.col(f"delivered_{what}") - F.col(f"sent_{what}"), F.lit(0)))
-        for what in ("packets", "bytes")
-    }
-    return together.groupBy(*FLOW).agg(*(column.alias(name) for name, column in beyond.items()))
+
+def _beyond_sent(what: str) -> Column:
+    """What came again: a sink that was started anew does not know what it had before, and counts it."""
+    return F.greatest(F.col(f"delivered_{what}") - F.col(f"sent_{what}"), F.lit(0))
 
 
 def _at_most_sent(what: str) -> Column:

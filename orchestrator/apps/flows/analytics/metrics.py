@@ -20,7 +20,7 @@ _RATIO = (
     "sent in the last 2 s of the window (in the last quarter of a window shorter than 8 s) are left out, for "
     "they may still be on their way. Of a TCP flow: of the chunks that were to be written"
 )
-_THROUGHPUT = "payload bits that arrived at the sinks per second of the measured window"
+_THROUGHPUT = "payload bits that arrived at the sinks per second of the measured window, in whole seconds"
 _DELAY = "time from sending to receiving of the delivered packets that `flow_delivery_ratio` counts"
 
 METRICS = (
@@ -46,7 +46,7 @@ METRICS = (
     ),
     Metric(
         "flow_offered_bps",
-        "payload bits that the sources sent per second of the measured window",
+        "payload bits that the sources sent per second of the measured window, in whole seconds",
         "bit/s",
         averaged=True,
         console=Column(3, "offered kb/s", 1e-3, 1),
@@ -127,7 +127,7 @@ SERIES = {
 
 def values(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
     by_flow = {row["flow"]: _figures(row) for row in sorted(rows["flows"], key=lambda row: str(row["flow"]))}
-    (in_all,) = [_figures(row) for row in rows["all"]] or [_figures({})]
+    in_all = by_flow.pop("", None) or _figures({})
     jitters = [each["jitter_s"] for each in by_flow.values() if each["jitter_s"] is not None]
     ratios = [each["delivery_ratio"] for each in by_flow.values() if each["delivery_ratio"] is not None]
     in_all["jitter_s"] = rounded(sum(jitters) / len(jitters)) if jitters else None

@@ -65,7 +65,7 @@ def test_a_field_has_one_type_in_all_kinds() -> None:
         tau: str
 
     with pytest.raises(TypeError, match="'tau'"):
-        raw([*KINDS, Other])
+        raw((*KINDS, Other))
 
 
 @pytest.mark.parametrize("name", list(registry.ANALYTICS))

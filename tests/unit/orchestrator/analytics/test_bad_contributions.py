@@ -45,7 +45,7 @@ def test_of_a_table(run: RunInput, bad: Contribution) -> None:
     with pytest.raises(
         RoveError, match=r"the table 'bad' cannot be made: test_bad_contributions\.py, line \d+: KeyError"
     ):
-        TablesInTheMaking(None, None, [run]).table("bad")  # type: ignore[arg-type]
+        TablesInTheMaking(None, None, [run], Path()).table("bad")  # type: ignore[arg-type]
 
 
 def test_of_a_section(run: RunInput, bad: Contribution) -> None:

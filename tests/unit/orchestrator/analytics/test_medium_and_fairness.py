@@ -57,9 +57,10 @@ def test_applications_of_different_kinds_are_compared_by_their_shares(tmp_path: 
         0,
         None,
         {
-            "faces": {"goodput_fps": 10.0, "offered_fps": 10.0},
-            "load": {"flow_throughput_bps": 500.0, "flow_offered_bps": 1000.0},
-            "idle": {"flow_throughput_bps": 0.0, "flow_offered_bps": 0.0},
+            # A window made one tuple of three; nothing was lost.
+            "faces": {"goodput_fps": 10.0, "offered_fps": 30.0, "loss_ratio": 0.0},
+            "load": {"flow_throughput_bps": 600.0, "flow_offered_bps": 1000.0, "flow_delivery_ratio": 0.5},
+            "idle": {"flow_throughput_bps": 0.0, "flow_offered_bps": 0.0, "flow_delivery_ratio": None},
         },
     )
     assert FAIRNESS.values(subject, {}) == {"app_fairness": 0.9}

@@ -4,11 +4,14 @@ import errno
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from pyarrow import parquet
 
 from node_agent.telemetry.segment_files import open_regular
-from orchestrator.analytics.intake.taking import take_in, unread
+from orchestrator.analytics.intake import columns
+from orchestrator.analytics.intake.files import Written
+from orchestrator.analytics.intake.taking import take_in, unread, written_by_executor
 from orchestrator.analytics.pipeline import analyze
 from orchestrator.analytics.store import TableStore
 from orchestrator.errors import RoveError
@@ -71,3 +74,23 @@ def test_a_full_disk_is_one_sentence_and_the_next_try_succeeds(
     assert list(store.root.glob("*/*.parquet")) == [] and not (store.root / "staging").exists()
     take_in(store, runs, told)
     assert unread(store, runs) == []
+
+
+def test_what_an_executor_says_is_checked_before_it_is_believed(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"")
+    sound = Written(columns.BOOT, "a.parquet", ("one",))
+    assert written_by_executor(msgspec.json.encode([sound]), tmp_path, {"one"}) == [sound]
+    pickled = b"cos\nsystem\n(S'touch " + str(tmp_path / "owned").encode() + b"'\ntR."
+    lies = (
+        pickled,
+        b"[" * 100_000,
+        b"[[1, 2, 3]]",
+        msgspec.json.encode([sound._replace(name="../a.parquet")]),
+        msgspec.json.encode([sound._replace(name="gone.parquet")]),
+        msgspec.json.encode([sound._replace(of="record ../../x")]),
+        msgspec.json.encode([sound._replace(runs=("other",))]),
+    )
+    for told in lies:
+        with pytest.raises(RoveError, match="in a way that cannot be believed"):
+            written_by_executor(told, tmp_path, {"one"})
+    assert not (tmp_path / "owned").exists()

@@ -1,0 +1,56 @@
+"""Runs are seen when they have a verdict; those in virtual time also while they go on."""
+
+import json
+import os
+from pathlib import Path
+
+from orchestrator.analytics.streaming.looking import Looking, largest_run
+
+
+def make(root: Path, name: str, clock: str = "virtual", verdict: bool = False, recorded: int = 0) -> Path:
+    run = root / name
+    segments = run / "nodes" / "n1" / "segments"
+    segments.mkdir(parents=True, exist_ok=True)
+    (segments / "b0001-s000001.jsonl").write_bytes(b"x" * recorded)
+    (run / "manifest.json").write_text(json.dumps({"clock": clock}))
+    if verdict:
+        (run / "verdict.json").write_text("{}")
+    return run
+
+
+def test_what_is_seen(tmp_path: Path) -> None:
+    make(tmp_path, "e/ended", verdict=True, recorded=10)
+    make(tmp_path, "e/growing", recorded=7)
+    make(tmp_path, "e/real", clock="real", recorded=7)
+    make(tmp_path, ".tables/v5", verdict=True)
+    (tmp_path / "e" / "latest").symlink_to("ended")
+    (tmp_path / "e" / "nothing").mkdir()
+    (tmp_path / "file").write_text("")
+    assert (largest_run(tmp_path), largest_run(tmp_path / "none")) == (10, 0)
+    look = Looking(tmp_path)
+    found = look()
+    assert set(found) == {"e/ended", "e/growing"}
+    assert found["e/growing"] == 7 and isinstance(found["e/ended"], str)
+    assert look() == found
+
+    make(tmp_path, "e/growing", recorded=70)
+    make(tmp_path, "e/real", clock="real", verdict=True)
+    changed = look()
+    assert changed["e/growing"] == 70 and isinstance(changed["e/real"], str)
+    assert changed["e/ended"] == found["e/ended"]
+
+
+def test_a_new_verdict_of_the_same_size_is_seen(tmp_path: Path) -> None:
+    run = make(tmp_path, "e/a", verdict=True)
+    look = Looking(tmp_path)
+    before = look()
+    os.utime(run / "verdict.json", ns=(1, 1))
+    assert look() != before
+
+
+def test_a_verdict_that_is_a_link_or_a_folder_is_none(tmp_path: Path) -> None:
+    run = make(tmp_path, "e/a", clock="real")
+    (run / "verdict.json").symlink_to("manifest.json")
+    (make(tmp_path, "e/b", clock="real") / "verdict.json").mkdir()
+    assert Looking(tmp_path)() == {}
+    assert Looking(tmp_path / "gone")() == {}

@@ -1,0 +1,70 @@
+"""`rove analyze` refuses what it cannot do before it starts Spark, in one sentence."""
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from orchestrator.analytics.layout import VERSION
+from orchestrator.cli.app import app
+from orchestrator.errors import BadInput, RoveError
+from tests.synthetic_runs import known_run
+
+
+def refused(root: Path, *arguments: str) -> RoveError:
+    """Runs the verb; returns what it raised, which the command prints as one sentence."""
+    found = CliRunner().invoke(app, ["analyze", *arguments, "--runs-dir", str(root)]).exception
+    assert isinstance(found, RoveError), found
+    assert "\n" not in str(found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ((), "which runs? Name some"),
+        (("--watch", "latest"), "--watch takes in all runs of a directory: name it with --runs-dir"),
+        (("--new", "--publish", "file:///x"), "--new takes in all runs of a directory"),
+        (("latest", "--publish", "bucket"), "'bucket' is no place for tables: write hdfs://host:8020/rove"),
+        (("latest", "--master", "spark:/x"), "'spark:/x' is no Spark master"),
+        (("latest", "--spark-conf", "spark.x=1"), "--spark-conf is for a Spark of your choice"),
+        (("nobody",), "nobody"),
+    ],
+)
+def test_bad_arguments(tmp_path: Path, arguments: tuple[str, ...], why: str) -> None:
+    known_run(tmp_path, run="one").write()
+    found = refused(tmp_path, *arguments)
+    assert isinstance(found, BadInput) and why in str(found)
+
+
+def test_a_folder_without_runs_is_not_watched(tmp_path: Path) -> None:
+    assert "there are no runs under" in str(refused(tmp_path / "none", "--watch"))
+
+
+def test_a_run_without_manifest(tmp_path: Path) -> None:
+    directory = known_run(tmp_path, run="one").write()
+    (directory / "manifest.json").unlink()
+    assert "it has no manifest.json that can be read (did the run end?)" in str(
+        refused(tmp_path, str(directory))
+    )
+
+
+def test_tables_of_a_newer_rove(tmp_path: Path) -> None:
+    directory = known_run(tmp_path, run="one").write()
+    (tmp_path / ".tables" / f"v{VERSION + 1}").mkdir(parents=True)
+    assert f"tables of a newer Rove (v{VERSION + 1}" in str(refused(tmp_path, str(directory)))
+    assert json.loads((directory / "manifest.json").read_text())
+
+
+def test_a_master_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.nice", lambda more: 0)  # this process is not its own
+    directory = known_run(tmp_path, run="one").write()
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))  # it does not listen
+        url = f"spark://127.0.0.1:{bound.getsockname()[1]}"
+        for arguments in ((str(directory),), ("--watch",), ("--new",)):
+            found = refused(tmp_path, *arguments, "--master", url)
+            assert f"no Spark master answers at {url} (Connection refused): start it" in str(found)
+    assert not (tmp_path / ".tables").exists()
