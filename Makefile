@@ -7,8 +7,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-JOBS ?= 2
+# One for what follows real time in namespaces, one over SSH: both mostly wait.
+JOBS ?= 3
 BENCHMARKS := $(filter-out __init__,$(notdir $(basename $(wildcard benchmarks/*.py))))
+
+# Tests start thousands of Python processes; without bytecode each compiles all that it imports.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: run test lint bench clean debian-packages
 .DELETE_ON_ERROR:

@@ -25,7 +25,7 @@ from orchestrator.spec.dump import to_yaml
 from tests.spark.standalone import standalone
 
 RUNS = 200
-SECONDS = 20
+SECONDS = 10
 TIMEOUT_S = 7200.0
 TARGET = 1.7
 EXPERIMENT: dict[str, Any] = {

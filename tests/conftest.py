@@ -7,11 +7,12 @@ import os
 import shutil
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -27,7 +28,10 @@ if TYPE_CHECKING:
 TESTS = Path(__file__).parent
 
 # A busy machine makes an example slow, which is no failure; each test has a timeout.
-settings.register_profile("rove", deadline=None)
+# In CI examples are the same each time: what fails there fails here.
+settings.register_profile(
+    "rove", deadline=None, derandomize="CI" in os.environ, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("rove")
 
 # Who is started in the background of a script ignores Ctrl-C, and so would what tests start and interrupt.
@@ -83,6 +87,21 @@ SHARES = {
 }
 
 
+# These follow real time. With several workers, all others work beside them at a low priority.
+REAL_TIME = ("kernel", "ssh", "core")
+PRIORITY = os.getpriority(os.PRIO_PROCESS, 0)
+LOW = 10
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Sets the priority of what the test does and starts. Only root can raise it again."""
+    if hasattr(item.config, "workerinput"):
+        with suppress(PermissionError):
+            behind = 0 if need_of(item) in REAL_TIME else LOW
+            os.setpriority(os.PRIO_PROCESS, 0, min(19, PRIORITY + behind))
+
+
 @pytest.fixture(autouse=True)
 def same_directory() -> Iterator[None]:
     """Brings a test that went elsewhere back, so that the next one finds its files and modules."""
@@ -108,8 +127,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def need_of(item: pytest.Item) -> str:
+    return item.path.relative_to(TESTS).parts[0]
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    needs = [item.path.relative_to(TESTS).parts[0] for item in items]
+    needs = [need_of(item) for item in items]
     lacking = {need: NEEDS[need]() for need in dict.fromkeys(needs)}
     for item, need in zip(items, needs, strict=True):
         item.add_marker(need)

@@ -13,7 +13,13 @@ from node_agent.apps.dataflow.events import TupleDelivered, TupleEmitted, tuple_
 from node_agent.apps.dataflow.model.plan import DeploymentPlan
 from node_agent.telemetry.kinds import tag_of
 from node_agent.telemetry.segments import read_records
-from orchestrator.apps.dataflow.analytics.tuple_figures import QUANTILES, arrival_figures, latency_figures
+from orchestrator.apps.dataflow.analytics.tuple_figures import (
+    QUANTILES,
+    Summed,
+    arrival_figures,
+    latency_figures,
+)
+from orchestrator.apps.dataflow.analytics.tuple_table import DELIVERED
 from orchestrator.apps.dataflow.recorded import deployment_in
 from orchestrator.results.spark import rounded
 from orchestrator.runs.run_directory import RunDirectory
@@ -39,9 +45,10 @@ def measured(directory: RunDirectory, app: str = "query") -> dict[str, Any]:
         for key, record in delivered.items()
         if begin <= record["t_ns"] < end
     )
+    found = _summed(latencies, arrivals)
     return {
-        **arrival_figures(_arrived(arrivals), end - begin),
-        **latency_figures(_born(latencies)),
+        **arrival_figures(found, end - begin),
+        **latency_figures(found),
         "offered_fps": rounded(len(owed) * 1e9 / (end - begin)),
         "emitted": len(owed),
         "delivered": len(latencies),
@@ -62,25 +69,20 @@ def _first_times(
     return found
 
 
-def _arrived(arrivals: Sequence[tuple[int, str, int, int]]) -> dict[str, Any] | None:
-    if not arrivals:
-        return None
-    first = arrivals[0]
-    return {
-        "arrivals": len(arrivals),
-        "bytes": sum(size for *_, size in arrivals),
-        "first": {"delivered_ns": first[0], "delivered_size": first[3]},
-        "last_ns": arrivals[-1][0],
-    }
-
-
-def _born(latencies: Sequence[int]) -> dict[str, Any]:
+def _summed(latencies: Sequence[int], arrivals: Sequence[tuple[int, str, int, int]]) -> Summed:
+    """Both are in order."""
     shares = [step / QUANTILES for step in range(QUANTILES + 1)] if latencies else []
-    return {
-        "delivered": len(latencies),
-        "latency_sum_ns": sum(latencies),
-        "latency_quantiles_ns": [percentile(latencies, share) for share in shares],
-    }
+    first = {"delivered_ns": arrivals[0][0], "delivered_size": arrivals[0][3]} if arrivals else None
+    return Summed(
+        fates={DELIVERED: len(latencies)},
+        duplicates=0,
+        latency_sum_ns=sum(latencies),
+        latency_quantiles_ns=[percentile(latencies, share) for share in shares],
+        arrivals=len(arrivals),
+        bytes=sum(size for *_, size in arrivals),
+        first=first,
+        last_ns=arrivals[-1][0] if arrivals else 0,
+    )
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:

@@ -14,8 +14,15 @@ from orchestrator.runs import processes
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.file_reference import FOLDER
 
-OF_THE_HOST = ("the radio was late", "channel updates fell behind", "this machine was too busy")
-"""Reasons why a busy machine makes a run invalid: no good for throughput, but nothing lost."""
+OF_THE_HOST = (
+    "the radio was late",
+    "channel updates fell behind",
+    "this machine was too busy",
+    "the clock of this machine was set",
+)
+"""Reasons why a machine that is busy, or whose clock is being corrected, makes a run invalid: no good for
+figures, but nothing lost.
+"""
 
 
 class Interrupted(Exception):

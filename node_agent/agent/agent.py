@@ -180,6 +180,7 @@ class Agent:
             core=self._core,
             fail=partial(self._fail_in, app.name),
             failures=self._failures,
+            flush=self._log.flush,
         )
         try:
             return app.kind.build(app.config, around)

@@ -11,6 +11,7 @@ The core refuses messages about addresses outside the ad-hoc network, and counts
 
 import random
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Generic, TypeVar
 
 from node_agent.aodv import wire
@@ -173,13 +174,14 @@ class Aodv(Generic[P]):
         if sender == self.address or self._refuses(sender, sender):
             return []
         try:
-            message = wire.decode(data)
+            message, kind, named = _read(data)
         except wire.Malformed:
             self.refuse(sender, "malformed")
             return []
-        if any(self._refuses(address, sender) for address in _named(message)):
-            return []
-        self.counters.received(wire.kind_of(message), len(data))
+        for address in named:
+            if self._refuses(address, sender):
+                return []
+        self.counters.received(kind, len(data))
         self._neighbours.heard(sender, now_ns)
         match message:
             case Request():
@@ -200,7 +202,9 @@ class Aodv(Generic[P]):
 
     def _refuses(self, address: int, sender: int) -> bool:
         """Counts and reports a refusal if ``address``, named in a message of ``sender``, is not allowed."""
-        reason = self._manet.refusal(address) if self._manet is not None else ""
+        if self._manet is None or address in self._manet.known:
+            return False
+        reason = self._manet.refusal(address)
         if reason:
             self.refuse(sender, reason)
         return bool(reason)
@@ -455,7 +459,7 @@ class Aodv(Generic[P]):
     # Helpers.
 
     def _next_deadline_ns(self, now_ns: int) -> int:
-        deadlines = [self._hello_ns, *(route.expires_ns for route in self.table)]
+        deadlines = [self._hello_ns, *[route.expires_ns for route in self.table]]
         if self._sends_hellos:
             deadlines += [self._neighbours.silent_at_ns(each) for each in self._next_hops_in_use(now_ns)]
         for moment in (
@@ -474,6 +478,15 @@ class Aodv(Generic[P]):
     def _wake_by(self, when_ns: int) -> None:
         if when_ns < self._wake_ns:
             self._wake_ns = when_ns
+
+
+@lru_cache(maxsize=128)
+def _read(data: bytes) -> tuple[Message, str, tuple[int, ...]]:
+    """Returns a message, its kind, and the addresses it names. Cached, because in virtual time all receivers
+    of a broadcast are in this process and get the same bytes. Raises Malformed.
+    """
+    message = wire.decode(data)
+    return message, wire.kind_of(message), _named(message)
 
 
 def _named(message: Message) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ Reason = Literal["no_route", "too_old", "buffer_full", "unroutable"]
 """Why a packet was dropped. ``unroutable``: another node sent it here, but there is no route here."""
 
 
-@dataclass
+@dataclass(slots=True)
 class KindCounters:
     """``sent``: this node's own messages; ``forwarded``: those it
     passed on. Bytes exclude IP and UDP headers."""
@@ -48,10 +48,11 @@ class Counters:
                 counted.sent_bytes += length
 
     def received(self, kind: str, size: int) -> None:
-        for name, length in ((kind, size), ("packet", PACKET_HEADERS)):
-            counted = self.kinds[name]
-            counted.received += 1
-            counted.received_bytes += length
+        messages, packets = self.kinds[kind], self.kinds["packet"]
+        messages.received += 1
+        messages.received_bytes += size
+        packets.received += 1
+        packets.received_bytes += PACKET_HEADERS
 
     def seal(self, size: int) -> None:
         """Counts the seal of a sent message."""

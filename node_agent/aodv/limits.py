@@ -1,6 +1,6 @@
 """Limits an AODV node's work: rate limits, and a memory of the requests it has seen."""
 
-from collections import deque
+from collections import OrderedDict, deque
 
 _SECOND_NS = 1_000_000_000
 SEEN_LIMIT = 4096
@@ -47,12 +47,15 @@ class SeenRequests:
 
     def __init__(self, memory_ns: int) -> None:
         self._memory_ns = memory_ns
-        self._seen: dict[tuple[int, int], int] = {}
+        self._seen = OrderedDict[
+            tuple[int, int], int
+        ]()  # a dict is slow to find its first key after deletions
 
     def is_new(self, originator: int, number: int, now_ns: int) -> bool:
         key = (originator, number)
-        known_until = self._seen.pop(key, 0)
+        known_until = self._seen.get(key, 0)
         self._seen[key] = now_ns + self._memory_ns
+        self._seen.move_to_end(key)
         oldest = next(iter(self._seen))
         while len(self._seen) > SEEN_LIMIT or self._seen[oldest] <= now_ns:
             del self._seen[oldest]

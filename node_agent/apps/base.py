@@ -55,7 +55,8 @@ class AppUnusable(Exception):
 class Surroundings:
     """What an agent gives an application.
 
-    ``record`` writes telemetry under the application's name. ``link_state`` reports what links cost, with the
+    ``record`` writes telemetry under the application's name; ``flush`` passes what was recorded to the
+    operating system, so that it outlives the agent. ``link_state`` reports what links cost, with the
     costs of nodes added. ``addresses``: where this application listens on every node. ``credentials``: keys
     that are valid for this application only. ``directory``: the node's own, for files that are results of the
     run; ``scratch``: for temporary files. ``core`` is held while an application computes. ``fail`` stops the
@@ -78,6 +79,7 @@ class Surroundings:
     core: asyncio.Semaphore
     fail: Callable[[str, BaseException], None]
     failures: Failures = field(default_factory=Failures)
+    flush: Callable[[], None] = lambda: None
 
 
 class AppStatus(NamedTuple):

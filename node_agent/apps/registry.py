@@ -13,5 +13,7 @@ def _checked(name: str, value: object) -> AppKind:
 BUILT_IN = {
     "query": "node_agent.apps.dataflow.application:QUERY",
     "flows": "node_agent.apps.flows.application:FLOWS",
+    "detect": "node_agent.apps.comet.application:DETECT",
+    "interest": "node_agent.apps.mcep.application:INTEREST",
 }
 APPLICATIONS: Registry[AppKind] = Registry("application", "rove.applications", _checked, BUILT_IN)

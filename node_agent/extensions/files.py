@@ -1,10 +1,11 @@
 """Loads extensions from a user's Python file, ``my_policy.py:decide``. Naming the file permits to run it."""
 
+import importlib.machinery
 import importlib.util
 import sys
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from node_agent.extensions.errors import ExtensionError, check_version, explain, failing_line
 from node_agent.extensions.time_limit import Interrupted, OutOfTime, limited
@@ -39,12 +40,23 @@ def load_module(path: Path) -> ModuleType:
         raise ExtensionError(f"{path.name}: {(error.strerror or 'cannot be read').lower()}") from None
 
 
+class _SourceLoader(importlib.machinery.SourceFileLoader):
+    """Compiles the file as it is. Bytecode beside it is not believed, and none is written: a run's directory
+    keeps what was put there.
+    """
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
 @cache
 def _load(path: Path, changed_ns: int) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
+    if path.suffix != ".py":
         raise ExtensionError(f"{path.name} is not a Python file")
-    loader = spec.loader
+    loader = _SourceLoader(path.stem, str(path))
+    spec = importlib.util.spec_from_file_location(path.stem, path, loader=loader)
+    assert spec is not None
     module = importlib.util.module_from_spec(spec)
     hidden = sys.modules.get(path.stem)
     sys.modules[path.stem] = module  # annotations are looked up there

@@ -72,7 +72,7 @@ def graph_of(reading: Reading, names: Mapping[str, str], metric: str | None, now
     if cost_of is None:
         raise NotOffered(f"{reading.source} reports {reading.metric}, not {metric}")
     # Each name is looked up once: there are far more edges than nodes.
-    named = {address: name(address) for address in chain(reading.edges, *reading.edges.values())}
+    named = {address: name(address) for address in {*chain(reading.edges, *reading.edges.values())}}
     costs: Costs = {}
     for sender, row in reading.edges.items():
         announced = costs.setdefault(named[sender], {})

@@ -7,6 +7,8 @@ costs one hop.
 
 from collections.abc import Container, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
+from operator import itemgetter
 from typing import NamedTuple
 
 from node_agent.linkstate.reader import Edge, Edges, Reading, ipv4
@@ -39,7 +41,7 @@ def reading(tables: Tables, source: str) -> Reading:
     """Returns the reading. If a link is listed twice, the later one counts: the peer's report comes after the
     own.
     """
-    ends = dict.fromkeys([end for link in tables.links for end in link[:2]])
+    ends = dict.fromkeys(chain.from_iterable(map(itemgetter(0, 1), tables.links)))
     aliases = _all_aliases(tables, ends)
     mains = {end: ipv4(aliases.get(end, end)) for end in ends}
     usable = [cost for _, _, cost, _ in tables.links if cost < BROKEN]
@@ -50,8 +52,10 @@ def reading(tables: Tables, source: str) -> Reading:
         edge = Edge(1.0) if hop_count else _edge(cost, delivery)
         if sender == receiver:
             continue
-        row = edges.setdefault(sender, {})
-        edges.setdefault(receiver, {})
+        if (row := edges.get(sender)) is None:
+            row = edges[sender] = {}
+        if receiver not in edges:
+            edges[receiver] = {}
         if edge is None:
             row.pop(receiver, None)
         else:

@@ -5,6 +5,7 @@ section IV-A).
 """
 
 import heapq
+from collections import defaultdict
 from collections.abc import Mapping
 from math import inf
 from typing import NamedTuple
@@ -40,10 +41,10 @@ def tree(graph: CostGraph, start: str) -> Tree:
 
 
 def reversed_links(graph: CostGraph) -> Links:
-    backwards: dict[str, dict[str, float]] = {}
+    backwards = defaultdict[str, dict[str, float]](dict)
     for sender, row in graph.costs.items():
         for receiver, cost in row.items():
-            backwards.setdefault(receiver, {})[sender] = cost
+            backwards[receiver][sender] = cost
     return backwards
 
 

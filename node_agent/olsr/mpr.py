@@ -9,6 +9,8 @@ from node_agent.olsr.quality import BROKEN
 
 WILL_NEVER, WILL_ALWAYS = 0, 7
 
+_ADDRESS = (1 << 32) - 1
+
 
 class Candidate(Struct, frozen=True, gc=False):
     """A symmetric neighbour."""
@@ -22,20 +24,21 @@ class Candidate(Struct, frozen=True, gc=False):
 def by_cost(candidates: Sequence[Candidate], coverage: int) -> set[int]:
     """Selects, for each node two hops away, the ``coverage`` cheapest relays that beat a direct link."""
     direct = {candidate.address: candidate.cost for candidate in candidates}
-    options_of = defaultdict[int, list[tuple[int, int, int]]](list)
+    # For speed an option is an integer: the cost, above the unwillingness, above the address.
+    options_of = defaultdict[int, list[int]](list)
     for each in candidates:
         if each.willingness == WILL_NEVER:
             continue
-        cost, unwillingness, address = each.cost, -each.willingness, each.address
+        cost, relay = each.cost, (WILL_ALWAYS - each.willingness) << 32 | each.address
         for target, second in each.reaches.items():
             through = cost + second
             if through < direct.get(target, BROKEN):
-                options_of[target].append((through, unwillingness, address))
+                options_of[target].append(through << 40 | relay)
     chosen = {each.address for each in candidates if each.willingness == WILL_ALWAYS}
     for options in options_of.values():
         if len(options) > coverage:
             options.sort()
-        chosen.update([address for _, _, address in options[:coverage]])
+        chosen.update([option & _ADDRESS for option in options[:coverage]])
     return chosen
 
 

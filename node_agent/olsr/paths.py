@@ -36,30 +36,62 @@ _FAR = 1 << 62
 
 
 class Paths(Mapping[int, Path]):
-    """Paths by destination, nearest first. ``forwardings`` has the same keys; see ``pack``."""
+    """Paths from the node with the addresses ``own``, by destination, nearest first. No edge may cost 0.
 
-    __slots__ = ("costs", "forwardings")
+    They are searched as far as they are asked for: a node that sends needs few.
+    """
 
-    def __init__(self, costs: Mapping[int, int], forwardings: Mapping[int, int]) -> None:
-        self.costs = costs
-        self.forwardings = forwardings
+    __slots__ = ("_costs", "_found", "_search")
+
+    def __init__(
+        self, own: Iterable[int], first_hops: Iterable[FirstHop], edges: Mapping[int, Mapping[int, int]]
+    ) -> None:
+        self._costs = defaultdict(lambda: _FAR, dict.fromkeys(own, -1))
+        self._found: dict[int, int] = {}
+        self._search = _search(self._costs, self._found, first_hops, edges)
+
+    def forwarding(self, destination: int) -> Forwarding | None:
+        found = self._found.get(destination)
+        if found is None:
+            if destination not in self._search:  # goes on with the search until it is found
+                return None
+            found = self._found[destination]
+        return unpack(found)
+
+    def forwardings(self) -> dict[int, Forwarding]:
+        """Returns the forwardings of all destinations."""
+        return {destination: unpack(found) for destination, found in self._all().items()}
+
+    def cost(self, destination: int) -> int:
+        """Returns the cost of the path to a destination that has one."""
+        return self._costs[destination]
 
     def __getitem__(self, destination: int) -> Path:
-        return Path(self.costs[destination], *unpack(self.forwardings[destination]))
+        forwarding = self.forwarding(destination)
+        if forwarding is None:
+            raise KeyError(destination)
+        return Path(self._costs[destination], *forwarding)
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self.forwardings)
+        return iter(self._all())
 
     def __len__(self) -> int:
-        return len(self.forwardings)
+        return len(self._all())
+
+    def _all(self) -> Mapping[int, int]:
+        for _ in self._search:
+            pass
+        return self._found
 
 
-def cheapest(
-    own: Iterable[int], first_hops: Iterable[FirstHop], edges: Mapping[int, Mapping[int, int]]
-) -> Paths:
-    """Finds paths from the node with the addresses ``own`` to all reachable nodes. No edge may cost 0."""
+def _search(
+    costs: defaultdict[int, int],
+    found: dict[int, int],
+    first_hops: Iterable[FirstHop],
+    edges: Mapping[int, Mapping[int, int]],
+) -> Iterator[int]:
+    """Puts one destination after the other into ``found``, with its packed forwarding, and yields it."""
     # For speed costs and forwardings are plain integers, and so are the heap's entries: cost above address.
-    costs = defaultdict(lambda: _FAR, dict.fromkeys(own, -1))
     forwardings: dict[int, int] = {}
     for node, (cost, hops, gateway, interface) in first_hops:
         forwarding = pack(hops, gateway, interface)
@@ -67,13 +99,13 @@ def cheapest(
             costs[node], forwardings[node] = cost, forwarding
     heap = [costs[node] << 32 | node for node in forwardings]
     heapify(heap)
-    settled: dict[int, int] = {}
-    while heap and len(settled) < MAX_DESTINATIONS:
+    while heap and len(found) < MAX_DESTINATIONS:
         entry = heappop(heap)
         spent, node = entry >> 32, entry & _ADDRESS
         if spent != costs[node]:
             continue
-        settled[node] = forwarding = forwardings[node]
+        found[node] = forwarding = forwardings[node]
+        yield node
         forwarding += _HOP
         for target, cost in edges.get(node, _NONE).items():
             reached = spent + cost
@@ -83,7 +115,6 @@ def cheapest(
                 heappush(heap, reached << 32 | target)
             elif reached == known and forwarding < forwardings[target]:
                 forwardings[target] = forwarding
-    return Paths(costs, settled)
 
 
 def pack(hops: int, gateway: int, interface: int) -> int:

@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 from node_agent.manet.membership import Manet
-from node_agent.olsr import paths, topology
+from node_agent.olsr import topology
 from node_agent.olsr.accepted_networks import AcceptedNetworks
 from node_agent.olsr.announced import Announced
-from node_agent.olsr.neighbourhood import Neighbour, Neighbourhood
+from node_agent.olsr.neighbourhood import Link, Neighbour, Neighbourhood
 from node_agent.olsr.paths import FirstHop, Forwarding, Path, Paths
 from node_agent.olsr.quality import BROKEN, SCALE
 from node_agent.olsr.reach import Reach
@@ -60,15 +60,19 @@ class Routes:
     @cached_property
     def paths(self) -> Paths:
         """Returns paths by main address."""
-        return paths.cheapest(self._known.own, self._known.first_hops, self._known.edges)
+        return Paths(self._known.own, self._known.first_hops, self._known.edges)
+
+    def host_forwarding(self, address: int) -> Forwarding | None:
+        """Returns the same as ``host_forwardings`` for one address. Searches no further than there."""
+        if self._known.mains or self._known.links:
+            return self.host_forwardings.get(address)
+        return self.paths.forwarding(address)
 
     @cached_property
     def host_forwardings(self) -> Mapping[int, Forwarding]:
         """Returns forwardings by main address and alias, nearest first."""
         own, mains = self._known.own, self._known.mains
-        forwardings = {
-            address: paths.unpack(forwarding) for address, forwarding in self.paths.forwardings.items()
-        }
+        forwardings = self.paths.forwardings()
         for alias, main in mains.items():
             if main in forwardings and alias not in forwardings and alias not in own:
                 forwardings[alias] = forwardings[main]
@@ -84,10 +88,10 @@ class Routes:
 
     def hosts(self) -> dict[int, Route]:
         direct = {(link.remote, link.interface): link.cost for link in self._known.links}
-        costs, mains = self.paths.costs, self._known.mains
+        paths, mains = self.paths, self._known.mains
         routes = {}
         for address, forwarding in self.host_forwardings.items():
-            cost = costs[address if address in self.paths.forwardings else mains[address]]
+            cost = paths.cost(address if paths.forwarding(address) is not None else mains[address])
             if forwarding.gateway == address:
                 cost = direct.get((address, forwarding.interface), cost)
             routes[address] = Route(forwarding.gateway, forwarding.interface, forwarding.hops, cost / SCALE)
@@ -142,7 +146,10 @@ class Routing:
 
     def current_routes(self) -> Routes:
         """Returns the same object until something that routes depend on changes."""
-        without_tc = self._without_tc()
+        symmetric = self._neighbourhood.symmetric()
+        origins = self._topology.origins
+        # The lists in the HELLOs of neighbours without a TC so far are used instead.
+        without_tc = [neighbour for neighbour, _ in symmetric if neighbour.address not in origins]
         seen = (
             self._neighbourhood.link_changes,
             self._topology.changes,
@@ -152,7 +159,7 @@ class Routing:
         )
         if seen != self._seen:
             self._seen = seen
-            self._routes = Routes(self._known(without_tc))
+            self._routes = Routes(self._known(symmetric, without_tc))
         return self._routes
 
     def mains(self) -> Mapping[int, int]:
@@ -185,17 +192,12 @@ class Routing:
         come = after.keys() - before.keys() - self._all_own
         return bool(come) and not self._routes.reach.covers(come)
 
-    def _without_tc(self) -> list[Neighbour]:
-        """Returns neighbours without a TC so far; the lists in their HELLOs are used instead."""
-        origins = self._topology.origins
-        return [each for each, _ in self._neighbourhood.symmetric() if each.address not in origins]
-
-    def _known(self, without_tc: list[Neighbour]) -> Known:
+    def _known(self, symmetric: list[tuple[Neighbour, Link]], without_tc: list[Neighbour]) -> Known:
         return Known(
             own=self._own,
             first_hops=[
                 (neighbour.address, (link.cost, 1, link.remote, link.interface))
-                for neighbour, link in self._neighbourhood.symmetric()
+                for neighbour, link in symmetric
                 if link.cost < BROKEN
             ],
             edges=self._edges(without_tc),

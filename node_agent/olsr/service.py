@@ -189,7 +189,14 @@ class Table(Mapping[str, HostRoute]):
         self._interfaces = interfaces
 
     def __getitem__(self, destination: str) -> HostRoute:
-        return self._by_destination[destination]
+        try:
+            address = _number(destination)
+        except ValueError:  # a network
+            return self._by_destination[destination]
+        forwarding = self._routes.host_forwarding(address)
+        if forwarding is None:
+            raise KeyError(destination)
+        return _host_route(forwarding, forwarding.gateway == address, self._interfaces[forwarding.interface])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._by_destination)

@@ -173,9 +173,10 @@ class Topology:
             self.evicted += 1
             origin.body = b""
             return
-        while self._edges - len(origin.edges) + len(edges) > MAX_EDGES:
+        more = len(edges) - len(origin.edges)
+        while self._edges + more > MAX_EDGES:
             self._make_room(address)
-        self._edges += len(edges) - len(origin.edges)
+        self._edges += more
         origin.edges = edges
         before = self.costs[address]
         if costs != before:

@@ -5,6 +5,7 @@ received messages are duplicates. Every accepted packet encodes to the same byte
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from ipaddress import IPv4Address
 from itertools import starmap
 from struct import Struct as Layout
@@ -49,6 +50,10 @@ class Packet(NamedTuple):
 class Neighbour(NamedTuple):
     address: int
     quality: bytes  # four bytes for the link-quality plug-in; none in RFC 3626's messages
+
+
+_neighbour = partial(tuple.__new__, Neighbour)
+"""Makes a Neighbour of a tuple, without a call of Python code: most of what is decoded are neighbours."""
 
 
 class Group(NamedTuple):
@@ -223,7 +228,7 @@ def _each(entry: Layout, data: bytes) -> Iterator[tuple[Any, ...]]:
 
 def _decode_neighbours(data: bytes, measured: bool) -> tuple[Neighbour, ...]:
     if measured:
-        return tuple(starmap(Neighbour, _each(_MEASURED, data)))
+        return tuple(map(_neighbour, _each(_MEASURED, data)))
     return tuple([Neighbour(address, b"") for (address,) in _each(_ADDRESS, data)])
 
 

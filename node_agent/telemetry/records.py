@@ -71,7 +71,7 @@ class RecordFormat:
         self.events: tuple[type[Event], ...] = ()
         for app, records in self.by_app.items():
             self._add(app, records)
-        self._checked = Checked[Any](
+        self.checked = Checked[Any](
             msgspec.defstruct("Record", self._fields(), frozen=True, kw_only=True), LONGEST_LINE
         )
         own = {
@@ -92,7 +92,7 @@ class RecordFormat:
 
         Raises Refused.
         """
-        return self._checked.decode(line)
+        return self.checked.decode(line)
 
     def flaw(self, record: Any) -> str:
         """Returns why the fields of ``record`` do not fit together; empty if they do."""

@@ -233,4 +233,9 @@ def judge(raw: bytes, boot: int, format: RecordFormat) -> tuple[Any, str]:
         record = format.decode(raw)
     except Refused as error:
         return None, error.reason
-    return record, "boot" if record.boot != boot else format.flaw(record)
+    return record, flaw_in(record, boot, format)
+
+
+def flaw_in(record: Any, boot: int, format: RecordFormat) -> str:
+    """Returns why a record of this boot's segments is corrupt; empty if it is not."""
+    return "boot" if record.boot != boot else format.flaw(record)

@@ -7,10 +7,12 @@ are lost with the connection.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
 
 from node_agent.model.checked import Checked, Refused
-from node_agent.transport.errors import FrameError
+from node_agent.transport.errors import FrameError, Impossible
+from node_agent.transport.framing import MAX_HEADER
 from node_agent.transport.messages import Alive
 
 ItemT = TypeVar("ItemT")
@@ -82,3 +84,27 @@ class Codec(Generic[ItemT, DetailsT, BatchT, MessageT]):
             return self.headers.decode(header)
         except Refused as error:
             raise FrameError(f"the peer sent a malformed header: {error}") from error
+
+
+def plain_codec(
+    version: int,
+    batch: Callable[[tuple[ItemT, ...]], BatchT],
+    answer: type[MessageT],
+    sizes: Callable[[Sequence[ItemT]], list[int]],
+) -> Codec[ItemT, None, BatchT, MessageT]:
+    """Returns the codec of batches that only have ``items``, without attachments. ``answer``: the one kind of
+    message, which the accepting end sends.
+    """
+
+    def pack(
+        items: Sequence[ItemT], sizes: Sequence[int], digest: Digest, details: object
+    ) -> tuple[BatchT, Sequence[bytes]]:
+        return batch(tuple(items)), ()
+
+    def check_answer(message: object) -> None:
+        if not isinstance(message, answer):
+            raise Impossible("the receiver of a connection said what is for its sender to say")
+
+    kinds: Any = Alive | batch | answer
+    headers = Checked(kinds, MAX_HEADER, "msgpack")
+    return Codec(version, headers, batch, attrgetter("items"), sizes, pack, check_answer)  # type: ignore[arg-type]

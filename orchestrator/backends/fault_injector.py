@@ -1,6 +1,7 @@
 """Injects a run's faults at their times, and what is done by hand; writes each into the run's events."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,6 +15,9 @@ from orchestrator.radio.changes import UNCHANGED, AirChanges, joined
 from orchestrator.runs.backend import NodeNotSeen
 from orchestrator.runs.events import EventLog
 from orchestrator.runs.outages import ENDED_BY
+
+LATE_S = 0.1
+"""A step that begins so much after its time is called late in its event."""
 
 
 class FaultTargets(Protocol):
@@ -48,6 +52,9 @@ class ActiveFaults:
         self._effects: dict[str, tuple[PlannedFault, Effect]] = {}
         self._air: AirChanges | None = UNCHANGED  # None: not known, because a change failed
         self._turn = asyncio.Lock()
+        self._node_turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """A restart takes time: only who wants something of the same node waits for it."""
+        self._down: set[str] = set()
 
     @property
     def keys(self) -> Sequence[str]:
@@ -65,8 +72,10 @@ class ActiveFaults:
         named |= {node for split in effect.air.splits for group in split for node in group}
         return named == set(nodes)
 
-    async def begin(self, fault: PlannedFault, **facts: Any) -> bool:
-        """Lets the fault begin. Returns False if there is nothing in use that it could hit."""
+    async def begin(self, fault: PlannedFault, due: float | None = None, **facts: Any) -> bool:
+        """Lets the fault begin. Returns False if there is nothing in use that it could hit. ``due``: when it
+        should, by the loop's clock; an event that comes late says so.
+        """
         async with self._turn:
             effect = fault.does
             if isinstance(effect, InUse):
@@ -77,20 +86,29 @@ class ActiveFaults:
                     return False
                 facts["in_use"] = part
                 effect = on_node(fault.kind, effect.parts[part])
-            crashed = self._crashed()
             self._effects[fault.key] = fault, effect
+            facts |= _lateness(due)
             try:
                 await self._change_air()
-                if effect.crashes is not None and effect.crashes not in crashed:
-                    await self._on.crash(effect.crashes)
             except BaseException:
-                del self._effects[fault.key]
-                self._add(fault.kind, effect, {**facts, "failed": True})  # some of it may have been done
+                self._broke(fault, effect, facts)
+                raise
+        if effect.crashes is None:
+            self._add(fault.kind, effect, facts)
+            return True
+        async with self._node_turns[effect.crashes]:
+            facts |= _lateness(due)
+            try:
+                if effect.crashes not in self._down:
+                    await self._on.crash(effect.crashes)
+                    self._down.add(effect.crashes)
+            except BaseException:
+                self._broke(fault, effect, facts)
                 raise
             self._add(fault.kind, effect, facts)
             return True
 
-    async def end(self, key: str, **facts: Any) -> bool:
+    async def end(self, key: str, due: float | None = None, **facts: Any) -> bool:
         """Ends the fault. Returns False if it does not hold. While another one does the same to the same,
         nothing ends, and no event says so.
         """
@@ -98,16 +116,28 @@ class ActiveFaults:
             if key not in self._effects:
                 return False
             fault, effect = self._effects.pop(key)
+            facts |= _lateness(due)
             await self._change_air()
-            if effect.crashes is not None and effect.crashes not in self._crashed():
+            if effect.crashes is None:
+                self._ended(fault, effect, facts)
+                return True
+        async with self._node_turns[effect.crashes]:
+            facts |= _lateness(due)
+            wanted_down = any(other.crashes == effect.crashes for _, other in self._effects.values())
+            if effect.crashes in self._down and not wanted_down:
                 await self._on.restart(effect.crashes)
-            left = [(other.kind, theirs.subject) for other, theirs in self._effects.values()]
-            if (fault.kind, effect.subject) not in left:
-                self._add(ENDED_BY[fault.kind], effect, facts)
+                self._down.discard(effect.crashes)
+            self._ended(fault, effect, facts)
             return True
 
-    def _crashed(self) -> list[str | None]:
-        return [effect.crashes for _, effect in self._effects.values()]
+    def _ended(self, fault: PlannedFault, effect: Effect, facts: Mapping[str, Any]) -> None:
+        left = [(other.kind, theirs.subject) for other, theirs in self._effects.values()]
+        if (fault.kind, effect.subject) not in left:
+            self._add(ENDED_BY[fault.kind], effect, facts)
+
+    def _broke(self, fault: PlannedFault, effect: Effect, facts: Mapping[str, Any]) -> None:
+        self._effects.pop(fault.key, None)
+        self._add(fault.kind, effect, {**facts, "failed": True})  # some of it may have been done
 
     async def _change_air(self) -> None:
         air = joined(effect.air for _, effect in self._effects.values())
@@ -132,16 +162,28 @@ class ActiveFaults:
             return ()
 
 
+def _lateness(due: float | None) -> dict[str, float]:
+    late_s = 0.0 if due is None else asyncio.get_running_loop().time() - due
+    return {"late_s": round(late_s, 3)} if late_s >= LATE_S else {}
+
+
 async def inject_faults(steps: Sequence[Step], warmup: float, active: ActiveFaults) -> None:
-    """Carries out the steps. Call it when the warm-up begins; it returns after the last step."""
+    """Carries out each step at its time. Call it when the warm-up begins; it returns when all are done.
+
+    A step that takes long, as a restart may, delays only those about the same node.
+    """
     loop = asyncio.get_running_loop()
     measured_from = loop.time() + warmup
-    for step in steps:
-        await asyncio.sleep(max(0.0, measured_from + step.at - loop.time()))
-        if step.begins:
-            await active.begin(step.fault)
-        else:
-            await active.end(step.fault.key)
+    try:
+        async with asyncio.TaskGroup() as under_way:
+            for step in steps:
+                due = measured_from + step.at
+                await asyncio.sleep(max(0.0, due - loop.time()))
+                fault = step.fault
+                deed = active.begin(fault, due) if step.begins else active.end(fault.key, due)
+                under_way.create_task(deed, name=f"fault {fault.key}")
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None
 
 
 class FaultInjector:

@@ -40,11 +40,11 @@ def recorded_app(directory: "RunDirectory", app: str | None, verb: str = "") -> 
     apps = apps_in(read_object(directory.manifest))
     if not apps:
         raise BadInput(f"run {directory.id} has no deployment plan in manifest.json: did it begin?")
-    able = {name: each for name, each in apps.items() if app is None and verb and _defines(each.kind, verb)}
+    able = {name: each for name, each in apps.items() if app is None and verb and defines(each.kind, verb)}
     return _chosen(able or apps, app, f"run {directory.id}")
 
 
-def _defines(kind: str, verb: str) -> bool:
+def defines(kind: str, verb: str) -> bool:
     """Whether applications of this kind define the verb themselves."""
     from orchestrator.planning.application import Application, application
 

@@ -51,15 +51,14 @@ def evaluate(
 ) -> Evaluated:
     # Imported here: only the analysis needs it.
     from orchestrator.analytics import pipeline
-    from orchestrator.spark.session import spark_session
+    from orchestrator.spark.session import starting_session
 
     measured = [read_run(run.directory) for run in finished.runs if _was_measured(run.directory)]
     if not any(run.segments for run in measured):
         return Evaluated(finished.verdict, finished.runs, {}, None)
     path = invocation.directory.path
-    progress("starting Spark", 0.0)
     size = sum(run.bytes() for run in measured)
-    with _scratch(invocation), spark_session(input_bytes=size) as spark:
+    with _scratch(invocation), starting_session(input_bytes=size, archive_classes=True) as spark:
         analysis = pipeline.analysed([path], progress, spark=spark)
     found = analysis.summaries
     runs = tuple(_held_to(expect, run, found.get(run.directory.path)) for run in finished.runs)

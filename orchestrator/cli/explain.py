@@ -1,4 +1,4 @@
-"""`rove explain`: why a replica sent where it did."""
+"""`rove explain`: why a replica sent where it did, and how a detection came about."""
 
 from typing import Annotated
 
@@ -27,23 +27,32 @@ def explain(
     replica: Annotated[
         str | None,
         typer.Option(
-            "--replica", help="Only this one (detect/0); if not given, all that streams passed then."
+            "--replica",
+            help="Only this one (detect/0), or this node of a detection; if not given, all in use then.",
         ),
     ] = None,
     operator: Annotated[
         str | None,
         typer.Option("--operator", help="List only switches from or to replicas of this operator."),
     ] = None,
+    event: Annotated[
+        str | None,
+        typer.Option(
+            "--event", help="How this detection came about (fire#3: the third of the pattern fire)."
+        ),
+    ] = None,
     most: Annotated[int, typer.Option("--most", min=1, help="List at most so many switches.")] = MOST,
     app: AppOption = None,
     runs_dir: RunsDir = DEFAULT_ROOT,
     as_json: JsonFlag = False,
 ) -> None:
-    """Say in words why replicas sent to the downstream replicas that they sent to.
+    """Say in words why replicas sent to the downstream replicas that they sent to, or how a detection came
+    about.
 
     Candidates with their costs, what a switch had to gain, where the costs came from and how old they were,
     since when the choice stood, and what it was like before and after the last switch; and whether the way in
-    use carries anything. Without --at, lists the switches, the newest if there are many. Reads the telemetry
+    use carries anything. Of a detection of events: what was detected by then, who could talk, and what waited
+    where. Without --at, lists the switches, the newest if there are many. Reads the telemetry
     as it is: the run may still go on, and need not have been analysed.
 
     [bold]Examples[/]
@@ -55,6 +64,10 @@ def explain(
       rove explain latest --at 42s
 
       rove explain quickstart --at 42s --replica camera/0 --json
+
+      rove explain ferry --at 420s
+
+      rove explain ferry --event fire#3
     """
     from orchestrator.planning.application import application
     from orchestrator.spec.problems import Unusable
@@ -68,9 +81,13 @@ def explain(
     except Unusable as error:
         found = error.findings[0]
         raise BadInput(f"--at: {found.message}{f': {found.hint}' if found.hint else ''}") from None
-    chosen = recorded_app(directory, app, "explain")
+    if event is not None and (at, replica, operator) != (None, None, None):
+        raise BadInput("--event names one detection: leave out --at, --replica and --operator")
+    chosen = recorded_app(directory, app, "explain" if event is None else "explain_event")
     kind = application(chosen.kind)
-    if at_s is None:
+    if event is not None:
+        answer = kind.explain_event(directory, chosen.name, event)
+    elif at_s is None:
         answer = kind.changes(directory, chosen.name, replica, operator, most)
     else:
         answer = kind.explain(directory, chosen.name, at_s, replica)

@@ -126,7 +126,13 @@ def _app_lines(app: AppSummary, summary: Summary, layout: _Layout) -> Iterator[T
 
 def _figures(app: AppSummary) -> list[str]:
     found = []
-    if app.flows:
+    if app.detections is not None:
+        found.append(f"{app.detections} detections")
+        if app.worst is not None:
+            found.append(f"at most {_duration(app.worst)} late")
+        if app.late:
+            found.append(f"{app.late} later than promised")
+    elif app.flows:
         if app.goodput is not None:
             found.append(f"{_bits(app.goodput)} of {_bits(app.offered or 0.0)} received")
         if app.p50 is not None:

@@ -1,5 +1,6 @@
 """`rove plan`: what a run would create and how long it takes, before anything is created."""
 
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -7,15 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from orchestrator.cli.applications import AppOption, planned_app
+from orchestrator.cli.applications import AppOption, defines, planned_app
+from orchestrator.cli.contact_chart import contacts_document, contacts_of, show_contacts, write_contacts
 from orchestrator.cli.outlook import outlook_document, outlook_of, show_outlook
 from orchestrator.cli.output import JsonFlag, console, print_json, print_shown
-from orchestrator.cli.references import ExperimentFile
+from orchestrator.cli.references import DEFAULT_ROOT, ExperimentFile, RunsDir
 from orchestrator.errors import BadInput
+from orchestrator.runs.run_directory import resolve
 
 if TYPE_CHECKING:
     from orchestrator.planning.planned import PlannedRun
     from orchestrator.planning.sweep import Cell
+    from orchestrator.runs.run_directory import RunDirectory
     from orchestrator.spec.experiment import Experiment
     from orchestrator.spec.topology import Topology
 
@@ -48,15 +52,34 @@ def plan(
             show_default=False,
         ),
     ] = None,
+    contacts: Annotated[
+        Path | None,
+        typer.Option(
+            "--contacts",
+            metavar="FILE.csv|FILE.svg",
+            help="Write when links are up, of a topology with contacts: as a trace, or drawn.",
+            show_default=False,
+        ),
+    ] = None,
+    measured: Annotated[
+        str | None,
+        typer.Option(
+            "--measured",
+            metavar="RUN",
+            help="Plan the detection of events with the rates and contacts that this run showed.",
+            show_default=False,
+        ),
+    ] = None,
     app: AppOption = None,
+    runs_dir: RunsDir = DEFAULT_ROOT,
     as_json: JsonFlag = False,
 ) -> None:
     """Show what a run would create: nodes, replicas on nodes, the cells of a sweep, and how long they take.
 
     And what may be expected of the radio: its range, how many neighbours nodes have, how much of the time
-    source and sink are connected, and over how many hops.
+    source and sink are connected, and over how many hops. With contacts: who meets whom when.
 
-    Nothing is created, but for the files that --trace and --graph ask for.
+    Nothing is created, but for the files that --trace, --graph and --contacts ask for.
 
     [bold]Examples[/]
 
@@ -69,6 +92,8 @@ def plan(
       rove plan experiments/quickstart.yaml --trace quickstart.movements
 
       rove plan experiments/quickstart.yaml --graph quickstart.svg
+
+      rove plan experiments/comet/ferry.yaml --measured latest
     """
     # Imported here: completion and --help must not wait for them.
     from orchestrator.backends.choice import with_backend
@@ -78,6 +103,9 @@ def plan(
     if cell is not None and cell > len(every):
         raise BadInput(f"--cell {cell}: {file} has {len(every)} cells, numbered from 1")
     chosen = every[(cell or 1) - 1]
+    if measured is not None:
+        chosen = _with_measured(chosen, app, resolve(measured, runs_dir))
+        every = tuple(chosen if each.number == chosen.number else each for each in every)
     if graph == MERMAID:
         if as_json:
             raise BadInput("--graph mermaid and --json cannot both have the output: name a file to draw to")
@@ -87,15 +115,31 @@ def plan(
         _write_trace(trace, chosen)
     if graph is not None:
         _write_graph(Path(graph), chosen, app)
+    if contacts is not None:
+        write_contacts(contacts, chosen)
     if as_json:
         shown = every if cell is None else (chosen,)
-        print_json({**_document(experiment, every, shown), "outlook": _outlook_document(chosen)})
+        print_json({**_document(experiment, every, shown), **_expected_document(chosen)})
     else:
         _show(experiment, every, chosen)
         if trace is not None:
             console.print(f"[bold]Movements[/] of cell {chosen.number} written to {trace}", soft_wrap=True)
         if graph is not None:
             console.print(f"[bold]Query[/] of cell {chosen.number} drawn to {graph}", soft_wrap=True)
+        if contacts is not None:
+            console.print(f"[bold]Contacts[/] of cell {chosen.number} written to {contacts}", soft_wrap=True)
+
+
+def _with_measured(cell: "Cell", app: str | None, directory: "RunDirectory") -> "Cell":
+    """Returns the cell with one application planned anew."""
+    from orchestrator.planning.application import application
+
+    entries = cell.experiment.entries()
+    name = app or next((n for n, each in entries.items() if defines(each.kind, "measured_plan")), None)
+    if name is None or name not in entries:
+        raise BadInput("--measured: no application of this experiment plans with what runs measure")
+    plan = application(entries[name].kind).measured_plan(entries[name], directory)
+    return replace(cell, run=replace(cell.run, apps={**cell.run.apps, name: plan}))
 
 
 def _is_real(cell: "Cell") -> bool:
@@ -103,10 +147,13 @@ def _is_real(cell: "Cell") -> bool:
     return cell.experiment.traits.own_machines
 
 
-def _outlook_document(cell: "Cell") -> dict[str, Any] | None:
+def _expected_document(cell: "Cell") -> dict[str, Any]:
+    """Returns what is to be expected of the radio, or of contacts."""
     if _is_real(cell):
-        return None
-    return {"cell": cell.number, **outlook_document(outlook_of(cell))}
+        return {"outlook": None}
+    if (plan := contacts_of(cell)) is not None:
+        return {"outlook": None, "contacts": {"cell": cell.number, **contacts_document(plan)}}
+    return {"outlook": {"cell": cell.number, **outlook_document(outlook_of(cell))}}
 
 
 def _write_trace(file: Path, cell: "Cell") -> None:
@@ -175,7 +222,9 @@ def _show(experiment: "Experiment", every: "tuple[Cell, ...]", chosen: "Cell") -
         which = f" of cell {chosen.number} ({_factors(chosen)})" if chosen.factors else ""
         console.print(f"\n[bold]{plan.title}[/]{whose}{which}")
         print_shown(plan.shown())
-    if not _is_real(chosen):
+    if (contacts := contacts_of(chosen)) is not None:
+        show_contacts(contacts)
+    elif not _is_real(chosen):
         show_outlook(outlook_of(chosen))
     if experiment.sweep:
         console.print(f"\n[bold]Sweep[/] of {len(every)} cells")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from math import isfinite
 from typing import Annotated, Any
 
 import typer
@@ -108,11 +109,14 @@ def wanted_by(action: str, words: Sequence[str], lasting: str | None = None) -> 
 
 
 def _number(text: str) -> Any:
-    """Returns a number without a unit as one, so that it is in base units; other text as it is."""
+    """Returns a number without a unit as one, so that it is in base units; other text as it is, also ``nan``,
+    which JSON does not have.
+    """
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         return text
+    return number if isfinite(number) else text
 
 
 def _target(text: str) -> dict[str, Any]:

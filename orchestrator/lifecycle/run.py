@@ -129,10 +129,16 @@ class Run:
 
     async def _perform(self, phase: Phase, work: Coroutine[Any, Any, Outcomes]) -> PhaseResult:
         self._observe(phase, 0.0)
-        self._events.add("phase", phase=phase, state="started", **self._moment())
+        begun = self._moment()
+        if phase is Phase.MEASURE:
+            self._manifest["measure_from_ns"] = begun["t_ns"]
+        self._events.add("phase", phase=phase, state="started", **begun)
         started = time.monotonic()
         ending, reason = await self._ending(phase, work)
         result = PhaseResult(phase, ending, time.monotonic() - started, reason)
+        over = self._moment()
+        if phase is Phase.MEASURE:
+            over = {"t_ns": self._manifest.setdefault("measure_until_ns", over["t_ns"])}
         self._events.add(
             "phase",
             phase=phase,
@@ -140,7 +146,7 @@ class Run:
             outcome=result.ending,
             seconds=round(result.seconds, 3),
             reason=reason,
-            **self._moment(),
+            **over,
         )
         return result
 
@@ -239,7 +245,6 @@ class Run:
         return await self._advance(Phase.WARM_UP, self._experiment.warmup)
 
     async def _measure(self) -> Outcomes:
-        self._manifest["measure_from_ns"] = self._nodes.now_ns()
         try:
             return await self._advance(Phase.MEASURE, self._experiment.duration)
         finally:

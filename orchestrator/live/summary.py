@@ -59,6 +59,8 @@ class AppSummary(Struct, frozen=True):
 
     ``loss``, ``delivered`` and ``waiting`` are those of the channel ``total``; a loss that means little yet
     is None. ``more_paths``: how many are not in ``paths``. ``ended``: flows that have sent everything.
+    ``detections``: of events; None where there are no patterns. Of these, ``late`` came later than promised,
+    and ``worst`` is the largest delay in seconds; ``waiting`` counts messages for neighbours.
     """
 
     name: str
@@ -75,6 +77,9 @@ class AppSummary(Struct, frozen=True):
     switch: Switch | None = None
     flows: int = 0
     ended: int = 0
+    detections: int | None = None
+    late: int = 0
+    worst: float | None = None
 
 
 class Summary(Struct, frozen=True):
@@ -168,6 +173,8 @@ class Watch:
         name, view = app["name"], app["view"]
         if "flows" in view:
             return self._flows(name, app["kind"], view["flows"])
+        if "patterns" in view:
+            return self._detections(name, app["kind"])
         if "operators" not in view:
             return AppSummary(name, app["kind"])
         total = (self.state.last("total", "", name) or Change(0.0, "", "", "", {})).value
@@ -263,6 +270,18 @@ class Watch:
 
         every = (path for source in _replicas(view, "source") for path in follow(source, ()))
         return islice(every, MOST_FOLLOWED)
+
+    def _detections(self, name: str, kind: str) -> AppSummary:
+        found = [value for value in self.state.of("detection", name).values() if value]
+        delays = [value["worst"] for value in found if value["worst"] is not None]
+        return AppSummary(
+            name=name,
+            kind=kind,
+            waiting=sum(v["waiting"] for v in self.state.of("carried", name).values() if v),
+            detections=sum(value["count"] for value in found),
+            late=sum(value["late"] for value in found),
+            worst=max(delays, default=None),
+        )
 
     def _flows(self, name: str, kind: str, flows: Sequence[Mapping[str, Any]]) -> AppSummary:
         values = [v for v in (self.state.of("flow", name).get(flow["name"]) for flow in flows) if v]

@@ -5,7 +5,21 @@ from collections.abc import Iterable
 from orchestrator.runs.timeline import Change
 
 MOVING = frozenset(
-    {"position", "link", "signal", "queue", "rate", "record", "frames", "host", "radio", "clock"}
+    {
+        "position",
+        "link",
+        "signal",
+        "queue",
+        "rate",
+        "carried",
+        "kept",
+        "served",
+        "record",
+        "frames",
+        "host",
+        "radio",
+        "clock",
+    }
 )
 """Channels whose next value says as much as one left out before it."""
 _Key = tuple[str, str, str]

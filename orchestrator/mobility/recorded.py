@@ -14,13 +14,14 @@ from pydantic import (
 )
 
 from orchestrator.mobility.bonnmotion import params_file
-from orchestrator.mobility.formats import TraceFormat, format_of, read_trace
-from orchestrator.mobility.trace_file import TraceError
-from orchestrator.model.trace import Area, Trace
+from orchestrator.mobility.fcd import parse_fcd
+from orchestrator.mobility.formats import FORMATS, TraceFormat, format_of, read_trace
+from orchestrator.mobility.trace_file import TraceError, read_text
+from orchestrator.model.trace import Area, Drives, Trace
 from orchestrator.spec import area as spec
-from orchestrator.spec.file_reference import FileReference, reader
+from orchestrator.spec.file_reference import FileReference, reader, with_format
 from orchestrator.spec.mobility import MobilityModel
-from orchestrator.spec.problems import Finding, shown, unusable
+from orchestrator.spec.problems import Finding, listed
 from orchestrator.spec.source_file import MOST_BYTES, read_bytes
 
 
@@ -50,20 +51,18 @@ class RecordedTrace(MobilityModel):
     @model_validator(mode="before")
     @classmethod
     def _with_format(cls, value: Any) -> Any:
-        if not isinstance(value, dict) or value.get("format") is not None:
-            return value
-        name = value.get("file")
-        if not isinstance(name, str):
-            return value
-        written_as = format_of(name)
-        if written_as is None:
-            text = f"{shown(name)}: the name does not tell the format"
-            raise unusable(text, "add format: bonnmotion or format: ns2", at=("file",))
-        return {**value, "format": written_as}
+        return with_format(value, format_of, f"add format: {listed(FORMATS)}")
 
     def trace(self, nodes: tuple[str, ...], area: spec.Area, seed: int, until: float) -> Trace:
         """Returns the trace. Raises ``TraceError`` if it does not fit these nodes and this area."""
         return self._read(nodes, area)
+
+    def drives(self, nodes: tuple[str, ...], area: spec.Area, seed: int, until: float) -> Drives:
+        """Returns the movements; SUMO's own format has speeds and lanes, too."""
+        if self.format != "fcd":
+            return super().drives(nodes, area, seed, until)
+        vehicles = parse_fcd(read_text(self.file.path), str(self.file.path), area)
+        return dict(zip(self._read(nodes, area).paths, vehicles.values(), strict=False))
 
     def findings_for(self, nodes: tuple[str, ...], area: spec.Area) -> list[Finding]:
         try:

@@ -1,15 +1,14 @@
 """Shared by readers of trace files: errors that name file and line, checked numbers, names for nodes."""
 
 import gzip
-import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path as FilePath
 
 from orchestrator.errors import BadInput
 from orchestrator.model.trace import Area, Path, Position, Trace
-from orchestrator.spec.source_file import MOST_BYTES
+from orchestrator.spec.source_file import MOST_BYTES, Unreadable, read_bytes, text_of
 
 BORDER_ROUNDING_M = 1e-6
 """How far outside the area a position may be, because the tool that wrote the file rounded it."""
@@ -42,6 +41,12 @@ class Place:
             raise self.error(f"{what} is not finite: {token[:40]!r}")
         return value
 
+    def values(self, row: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]:
+        """Returns the values of a row that has one for each column."""
+        if len(row) != len(columns):
+            raise self.error(f"{len(row)} values, expected {len(columns)}: {','.join(columns)}")
+        return tuple(row)
+
     def position(self, x: str, y: str, area: Area | None) -> Position:
         position = self.number(x, "x"), self.number(y, "y")
         if area is not None:
@@ -58,15 +63,37 @@ class Place:
 def read_text(file: FilePath) -> str:
     """Returns the file's text, decompressed if its name ends in .gz."""
     try:
-        with gzip.open(file) if _is_compressed(file) else file.open("rb") as stream:
-            data = stream.read(MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            raise TraceError(str(file), None, f"larger than {MOST_BYTES / 1e6:g} MB, more than is read")
-        return data.decode("utf-8-sig")  # spreadsheets write a byte-order mark at the start of files
-    except UnicodeDecodeError as error:
-        raise TraceError(str(file), None, f"cannot be read: byte {error.start} is not UTF-8") from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise TraceError(str(file), None, f"cannot be read: {error}") from None
+        content = read_bytes(file, MOST_BYTES)
+    except Unreadable as error:
+        raise TraceError(str(file), None, f"cannot be read: {error.message}", error.hint) from None
+    try:
+        return text_of(file.name, content)
+    except Unreadable as error:
+        raise TraceError(str(file), None, error.message, error.hint) from None
+
+
+def read_table(
+    file: FilePath, headers: Sequence[tuple[str, ...]]
+) -> tuple[tuple[str, ...], Iterator[tuple[Place, list[str]]]]:
+    """Returns the columns of a file of values with commas, one of ``headers``, and the rows below. Empty
+    lines and comments (``#``) are left out.
+    """
+    rows = _rows(file)
+    expected = " or ".join(",".join(header) for header in headers)
+    place, first = next(rows, (Place(str(file)), None))
+    if first is None:
+        raise place.error("the file is empty", f"it begins with {expected}")
+    columns = tuple(first)
+    if columns not in headers:
+        raise place.error(f"the first line must be {expected}")
+    return columns, rows
+
+
+def _rows(file: FilePath) -> Iterator[tuple[Place, list[str]]]:
+    for number, line in enumerate(read_text(file).splitlines(), 1):
+        row = [entry.strip() for entry in line.split(",")]
+        if row != [""] and not line.lstrip().startswith("#"):
+            yield Place(str(file), number), row
 
 
 def write_text(file: FilePath, text: str) -> None:

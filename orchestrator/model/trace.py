@@ -2,6 +2,8 @@
 
 from bisect import bisect_right
 from collections.abc import Mapping
+from itertools import pairwise
+from math import hypot
 from typing import NamedTuple
 
 Position = tuple[float, float]
@@ -19,7 +21,19 @@ class Waypoint(NamedTuple):
     y: float
 
 
+class Sample(NamedTuple):
+    """A vehicle at one moment. ``speed`` in m/s; ``lane``: empty where nobody knows of lanes."""
+
+    t: float
+    x: float
+    y: float
+    speed: float = 0.0
+    lane: str = ""
+
+
 Path = tuple[Waypoint, ...]
+Drives = dict[str, list[Sample]]
+"""By node or vehicle."""
 
 
 class Trace:
@@ -50,6 +64,15 @@ class Trace:
         if path[-1].t <= end:
             return path
         return (*(w for w in path if w.t < end), Waypoint(end, *self.position(node, end)))
+
+
+def driven(path: Path) -> list[Sample]:
+    """The samples of a path: each waypoint with the speed of the leg that begins there."""
+    speeds = [
+        hypot(after.x - before.x, after.y - before.y) / (after.t - before.t) if after.t > before.t else 0.0
+        for before, after in pairwise(path)
+    ]
+    return [Sample(*waypoint, speed) for waypoint, speed in zip(path, [*speeds, 0.0], strict=True)]
 
 
 def between(a: Waypoint, b: Waypoint, t: float) -> Position:

@@ -184,6 +184,10 @@ class Application(AppKind, ABC):
     def plan(self, entry: AppEntry) -> AppPlan:
         """Checks the application and plans it. Raises Unusable with everything that is wrong in the file."""
 
+    def measured_plan(self, entry: AppEntry, directory: RunDirectory) -> AppPlan:
+        """Plans it with what a run measured in place of what the file assumes. Raises BadInput."""
+        raise BadInput(f"{entry.name} is an application whose plans assume nothing that runs measure")
+
     @abstractmethod
     def recorded(self, entry: AppEntry, record: Mapping[str, Any]) -> AppPlan | None:
         """Reads the plan that ``AppPlan.record`` wrote into a manifest; None if it cannot be read."""
@@ -230,6 +234,10 @@ class Application(AppKind, ABC):
     def explain(self, directory: RunDirectory, app: str, at_s: float, part: str | None) -> Answer:
         """Explains why it did what it did at a given time."""
         raise BadInput(f"{app} is an application that explains nothing")
+
+    def explain_event(self, directory: RunDirectory, app: str, event: str) -> Answer:
+        """Explains how something came about that it detected, by its name."""
+        raise BadInput(f"{app} is an application that detects nothing: leave out --event")
 
     def changes(
         self, directory: RunDirectory, app: str, part: str | None, operator: str | None, most: int

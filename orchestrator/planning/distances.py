@@ -9,6 +9,7 @@ from statistics import fmean
 
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.model.trace import Position
+from orchestrator.spec.contacts import ContactRadio
 from orchestrator.spec.radio import DiscRadio
 from orchestrator.spec.topology import Topology
 
@@ -22,15 +23,14 @@ Neighbours = Mapping[str, Iterable[str]]
 def initial_distance(topology: Topology, seed: int) -> Distance:
     """Returns a function for the distance of two nodes. ``seed`` is that of the movements."""
     places = generate_trace(topology, seed, 0.0).at(0.0)
-    looked_up = not isinstance(topology.radio, DiscRadio) and not topology.radio.pathloss.follows_distance
-    if topology.mean_speed() == 0.0 or looked_up:
+    if topology.mean_speed() == 0.0 or not topology.radio.follows_distance:
         return in_hops(network_at(topology, places))
     return lambda one, other: dist(places[one], places[other])
 
 
 def mean_distance(topology: Topology, seed: int, seconds: float) -> Distance:
     """Returns a function for the distance of two nodes on average over a run; of nodes that stay, in hops."""
-    if topology.mean_speed() == 0.0:
+    if topology.mean_speed() == 0.0 or isinstance(topology.radio, ContactRadio):
         return initial_distance(topology, seed)
     trace = generate_trace(topology, seed, seconds)
     moments = [trace.at(seconds * i / _MOMENTS) for i in range(_MOMENTS + 1)]
@@ -38,8 +38,10 @@ def mean_distance(topology: Topology, seed: int, seconds: float) -> Distance:
 
 
 def network_at(topology: Topology, places: Mapping[str, Position]) -> Neighbours:
-    """Returns the links at the start of the run."""
+    """Returns the links at the start of the run; with contacts, all that there ever are."""
     radio = topology.radio
+    if isinstance(radio, ContactRadio):
+        return radio.neighbours(topology.node_names)
     if isinstance(radio, DiscRadio):
         return {
             node: [other for other, there in places.items() if dist(here, there) <= radio.range]

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from orchestrator.radio.changes import UNCHANGED, AirChanges, Weakened
+from orchestrator.spec.contacts import ContactRadio
 from orchestrator.spec.faults import APART, Fault, Kind
 from orchestrator.spec.problems import Finding, did_you_mean, shown
 from orchestrator.spec.radio import DiscRadio
@@ -41,6 +42,9 @@ def air_effect(fault: Fault, topology: Topology) -> Effect | list[Finding]:
         findings = _unknown(((("link", place), node) for place, node in enumerate((one, other))), names)
         if isinstance(topology.radio, DiscRadio):
             text = "within its range a disc receives everything, however weak the signal"
+            findings.append(Finding((), text, "cut the link, or use an 802.11b radio"))
+        if isinstance(topology.radio, ContactRadio):
+            text = "a link of contacts is up or down, and has no signal that could be weaker"
             findings.append(Finding((), text, "cut the link, or use an 802.11b radio"))
         air = AirChanges(links=(Weakened(one, other, by_db),))
         return findings or Effect(f"{one} – {other} by {by_db:g} dB", air=air)
@@ -84,7 +88,10 @@ def _move(node: str, to: tuple[float, float], topology: Topology) -> Effect | li
     if not (0 <= to[0] <= area.width and 0 <= to[1] <= area.height):
         text = f"({to[0]:g}, {to[1]:g}) m is outside the area of {area}"
         findings.append(Finding(("to",), text))
-    if not isinstance(radio, DiscRadio) and not radio.pathloss.follows_distance:
+    if isinstance(radio, ContactRadio):
+        text = "contacts say who can talk when here: where nodes are changes nothing"
+        findings.append(Finding((), text, "cut links"))
+    elif not radio.follows_distance:
         text = "losses are given for each link here: where nodes are changes nothing"
         findings.append(Finding((), text, "cut or degrade links"))
     return findings or Effect(f"{node} to ({to[0]:g}, {to[1]:g}) m", air=AirChanges(places={node: to}))

@@ -274,7 +274,7 @@ def _examined(
     """Validates, sets aside what is wrong and validates the rest, so that one error does not hide another."""
     findings: list[Finding] = []
     removed: set[Place] = set()
-    rest = _copied(document)
+    rest = _copied(model.completed(document))
     for _ in range(4):
         try:
             context = {FOLDER: folder, CODE_ALLOWED: code_allowed}

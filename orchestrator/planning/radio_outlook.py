@@ -16,8 +16,9 @@ from orchestrator.radio.from_spec import air_settings
 from orchestrator.radio.path_loss.base import Matrix, losses_at
 from orchestrator.radio.settings import Mac, Radio
 from orchestrator.radio.survey import FULL_SIZE, WORST_LINK, delivery, exchange
+from orchestrator.spec.contacts import ContactRadio
 from orchestrator.spec.pathloss import PathLossModel
-from orchestrator.spec.radio import DiscRadio
+from orchestrator.spec.radio import DiscRadio, Radio80211b
 from orchestrator.spec.topology import Topology
 
 Flags = npt.NDArray[np.bool_]
@@ -90,7 +91,9 @@ End = tuple[str, str]
 
 
 def look_ahead(topology: Topology, trace: Trace, seconds: float, pairs: Iterable[tuple[End, End]]) -> Outlook:
-    """Computes the outlook. ``trace`` lists nodes in the topology's order."""
+    """Computes the outlook. ``trace`` lists nodes in the topology's order. Not for contacts: their plan says
+    it.
+    """
     air = _air(topology)
     nodes = list(trace.paths)
     static = all(len({(x, y) for _, x, y in path}) == 1 for path in trace.paths.values())
@@ -129,6 +132,8 @@ class Reach:
 
 def reach(topology: Topology) -> Reach | None:
     """Returns the reach; None if distance does not matter or nothing is out of range."""
+    if isinstance(topology.radio, ContactRadio):
+        return None
     air = _air(topology)
     ranges = {share: found for share in DELIVERIES if (found := air.reach(share)) is not None}
     if not ranges:
@@ -211,10 +216,12 @@ class _DcfAir:
 
 
 def _air(topology: Topology) -> _DiscAir | _DcfAir:
-    if isinstance(topology.radio, DiscRadio):
-        return _DiscAir(topology.radio.range)
+    radio = topology.radio
+    if isinstance(radio, DiscRadio):
+        return _DiscAir(radio.range)
+    assert isinstance(radio, Radio80211b), "contacts have no channel"
     choice, mac = air_settings(topology)
-    return _DcfAir(choice.radio(), mac, topology.radio.pathloss)
+    return _DcfAir(choice.radio(), mac, radio.pathloss)
 
 
 def _links(

@@ -14,9 +14,10 @@ from orchestrator.planning.faults import planned_faults
 from orchestrator.planning.planned import PlannedRun
 from orchestrator.results.expectations import misfits
 from orchestrator.spec.application import AppEntry
+from orchestrator.spec.contacts import ContactRadio
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.problems import Finding, Unusable
-from orchestrator.spec.radio import DiscRadio
+from orchestrator.spec.radio import DiscRadio, Radio80211b
 
 
 class Checked(NamedTuple):
@@ -38,12 +39,20 @@ def plan_run(experiment: Experiment) -> Checked:
             plans[name] = application(entry.kind).plan(entry)
         except Unusable as error:
             findings += error.findings
-    findings += _joint_findings(entries.values()) + _expectation_findings(experiment)
+    findings += (
+        _contact_findings(experiment) + _joint_findings(entries.values()) + _expectation_findings(experiment)
+    )
     if findings:  # reachability and faults are checked on a complete plan only
         return Checked(None, findings)
     faults, findings = planned_faults(experiment, plans)
     findings = _reachability_findings(experiment, plans) + findings
     return Checked(None, findings) if findings else Checked(PlannedRun(experiment, plans, faults), [])
+
+
+def _contact_findings(experiment: Experiment) -> list[Finding]:
+    radio, seconds = experiment.topology.radio, experiment.warmup + experiment.duration
+    found = radio.size_findings(seconds) if isinstance(radio, ContactRadio) else []
+    return [Finding(("topology", "radio", *f.at), f.message, f.hint) for f in found]
 
 
 def _expectation_findings(experiment: Experiment) -> list[Finding]:
@@ -72,16 +81,19 @@ def _joint_findings(entries: Iterable[AppEntry]) -> list[Finding]:
 
 
 def _reachability_findings(experiment: Experiment, plans: Mapping[str, AppPlan]) -> list[Finding]:
-    """Reports traffic between nodes that never move and are out of radio contact."""
+    """Reports traffic between nodes that never move and are out of radio contact, or never meet."""
     positions = experiment.topology.static_positions()
-    if not positions or experiment.traits.own_machines:
-        return []  # the links between real nodes are unknown here
     radio = experiment.topology.radio
-    if not isinstance(radio, DiscRadio) and radio.pathloss.changes:
+    never_move = bool(positions) or isinstance(radio, ContactRadio)
+    if not never_move or experiment.traits.own_machines:
+        return []  # the links between real nodes are unknown here
+    if isinstance(radio, Radio80211b) and radio.pathloss.changes:
         return []  # losses change over time although nodes do not move
     island = islands(network_at(experiment.topology, positions))
     if isinstance(radio, DiscRadio):
         why = f"hops of {radio.range:g} m do not connect them"
+    elif isinstance(radio, ContactRadio):
+        why = "no chain of contacts connects them"
     else:
         why = f"no chain of links connects them at {radio.tx_power:g} dBm"
     return [finding for plan in plans.values() for finding in plan.cut_off(island, why)]

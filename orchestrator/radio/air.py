@@ -79,11 +79,10 @@ class Air:
         clean, curve, preamble = self._by_kind[sender.kind]
         if sender.overlaps is not None:
             power, least = self.channel.power_mw, self._least_mw
-            disturbances = [
-                (start, end, disturbing)
-                for other, start, end in sender.overlaps
-                if (disturbing := power[other][receiver]) > least
-            ]
+            disturbances = []
+            for other, start, end in sender.overlaps:
+                if (disturbing := power[other][receiver]) > least:
+                    disturbances.append((start, end, disturbing))
             if disturbances:
                 interval = (sender.start + preamble, sender.end)
                 signal, noise = sender.power[receiver], self.channel.noise_mw
@@ -138,7 +137,10 @@ class Air:
 
     def _locks_on(self, now: int, sender: Station, receiver: int, others: list[Station]) -> bool:
         signal, noise = sender.power[receiver], self.channel.noise_mw
-        received = noise + sum([other.power[receiver] for other in others])
+        disturbing = 0.0
+        for other in others:  # mostly one: a list and its sum would cost more
+            disturbing += other.power[receiver]
+        received = noise + disturbing
         bit = 1 << receiver
         if self.locked & bit:
             for holder in others:

@@ -85,6 +85,8 @@ class Contention(Air):
 
     def _resume(self, sender: Station, nodes: int) -> None:
         """Ends ``sender``'s last frame: those of ``nodes`` that hear nobody else count on."""
+        if not nodes:
+            return
         stations, access_at, on_air, slot = self.stations, self._access_at, self.on_air, self._slot
         undisturbed, length = sender.overlaps is None, sender.length
         clean = self._by_kind[sender.kind][0][sender.index]

@@ -7,6 +7,7 @@ a queue can be a ``deque`` or the ring of a TAP device.
 """
 
 import random
+from collections.abc import Callable
 from heapq import heappop, heappush
 
 from orchestrator.radio.channel import Channel
@@ -51,22 +52,32 @@ class Dcf(Exchanges):
         self.now_ns = until_ns
 
     def pause(self) -> bool:
-        """Lets ``run_events`` return after the events of this moment. Returns False if that was asked for."""
+        """Lets ``run_events`` ask how long it may go on after the events of this moment, or else return then.
+        Returns False if that was asked for.
+        """
         if self._paused:
             return False
         self._paused, self._until_ns = True, self.now_ns
         return True
 
-    def run_events(self, until_ns: int) -> int:
-        """Does the same, but time stops at the last event. Returns what ``next_event_ns`` would."""
+    def run_events(self, until_ns: int, after_pause: Callable[[], int] | None = None) -> int:
+        """Does the same, but time stops at the last event. Returns what ``next_event_ns`` would.
+
+        ``after_pause`` returns until when to go on after a pause.
+        """
         events, stations, access_at = self._events, self.stations, self._access_at
         self._paused, self._until_ns = False, until_ns
         while True:
             access = self._next_access
             now = events[0][0] if events else NEVER
+            first = access if access < now else now
+            if first > self._until_ns:
+                if not self._paused or after_pause is None or first == NEVER:
+                    return first
+                self._paused, self._until_ns = False, after_pause()
+                if first > self._until_ns:
+                    return first
             if access < now:
-                if access > self._until_ns:
-                    return access
                 self.now_ns = access
                 station = stations[access_at.index(access)]
                 if self._on_access(access, station):
@@ -76,8 +87,6 @@ class Dcf(Exchanges):
                     else:  # no event comes between, so its end need not be queued
                         self.now_ns = end
                         self._on_end(end, station)
-            elif now > self._until_ns:
-                return now
             else:
                 self.now_ns = now
                 _, kind, node = heappop(events)

@@ -91,7 +91,7 @@ class DcfMedium:
             self._dcf.offer(source, self._dcf.now_ns)
         else:
             self._dcf.offer(source, self._schedule.now_ns())
-            self._arm()
+            self._arm(self._dcf.next_event_ns())
 
     def move(self, positions: Sequence[Position]) -> None:
         """Moves the nodes to positions in the order of their names."""
@@ -104,7 +104,7 @@ class DcfMedium:
         if channel.node_count != len(self._names):
             raise BadInput(f"a channel of {channel.node_count} nodes was given for {len(self._names)} nodes")
         self._dcf.move(channel, self._schedule.now_ns())
-        self._arm()
+        self._arm(self._dcf.next_event_ns())
 
     @property
     def sensitivity_dbm(self) -> float:
@@ -143,8 +143,7 @@ class DcfMedium:
             raise _unknown(node)
         return index
 
-    def _arm(self) -> None:
-        at = self._dcf.next_event_ns()
+    def _arm(self, at: int) -> None:
         if at < self._wake_at:
             self._wake_at = at
             self._schedule.call_at_ns(at, self._wake, at)
@@ -153,14 +152,13 @@ class DcfMedium:
         if at != self._wake_at:
             return  # an earlier wake-up was scheduled since
         self._wake_at = NEVER
-        run_events, free_until_ns = self._dcf.run_events, self._schedule.free_until_ns
+        free_until_ns = self._schedule.free_until_ns
         self._running = True
         try:
-            while at != NEVER and at <= (until := free_until_ns()):
-                at = run_events(until)
+            following = self._dcf.run_events(free_until_ns(), free_until_ns)
         finally:
             self._running = False
-        self._arm()
+        self._arm(following)
 
     def _pull(self, node: int) -> Outgoing | None:
         queue = self._queues[node]

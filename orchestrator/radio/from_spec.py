@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from orchestrator.radio.choice import PathLossChoice, RadioChoice
 from orchestrator.radio.settings import Mac
+from orchestrator.spec.contacts import ContactRadio
 from orchestrator.spec.radio import DiscRadio, Radio80211b, RadioSection
 from orchestrator.spec.topology import Topology
 
@@ -21,7 +22,8 @@ class AirSettings(NamedTuple):
 
 def air_settings(topology: Topology) -> AirSettings:
     """Returns 802.11b settings.
-    A disc becomes a radio that is heard up to its range and has a single rate.
+    A disc becomes a radio that is heard up to its range and has a single rate. Contacts have no channel: only
+    the length of the queue is theirs.
     """
     section: RadioSection = topology.radio
     match section:
@@ -29,6 +31,8 @@ def air_settings(topology: Topology) -> AirSettings:
             rate = section.bandwidth / _MBPS
             mac = Mac(unicast_rate=rate, broadcast_rate=rate, control_rate=rate)
             return AirSettings(RadioChoice("ns3-range", {"range_m": section.range}), mac)
+        case ContactRadio():
+            return AirSettings(RadioChoice(), Mac(queue_limit=section.queue))
         case Radio80211b():
             return AirSettings(_radio(section, topology.node_names), _mac(section))
 

@@ -3,10 +3,9 @@ changes the SINR.
 """
 
 from collections.abc import Sequence
-from math import inf
+from math import inf, log10
 
 from orchestrator.radio.reception import Curve
-from orchestrator.radio.units_db import mw_to_dbm
 
 
 def ln_success(
@@ -38,7 +37,8 @@ def ln_success(
         for since, until, power in disturbances:
             if since < right and until > left:
                 interference += power
-        per_byte = curve.ln_per_byte(mw_to_dbm(signal_mw / (noise_mw + interference)))
+        sinr = signal_mw / (noise_mw + interference)
+        per_byte = curve.ln_per_byte(10.0 * log10(sinr)) if sinr > 0.0 else -inf
         if per_byte == -inf:
             return per_byte  # one part that cannot be decoded is enough
         total += per_byte * length * (right - left) / (end - start)

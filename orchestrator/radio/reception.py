@@ -42,13 +42,14 @@ class Curve:
     def __init__(self, lowest_db: float, ln_per_byte: npt.NDArray[np.float64]) -> None:
         self._lowest_db = lowest_db
         self._table = np.concatenate(([-np.inf], ln_per_byte, [0.0]))
-        self._list: list[float] = self._table.tolist()
+        self._steps: list[float] = ln_per_byte.tolist()
+        self._end = len(self._steps)
 
     def ln_per_byte(self, sinr_db: float) -> float:
-        if sinr_db == math.inf:
-            return 0.0
         position = (sinr_db - self._lowest_db) * _STEPS_PER_DB + _ROUNDING
-        return self._list[min(int(position) + 1, len(self._list) - 1)] if position >= 0 else -math.inf
+        if position >= self._end:
+            return 0.0
+        return self._steps[int(position)] if position >= 0 else -math.inf
 
     def ln_per_byte_matrix(self, sinr_db: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         position = (sinr_db - self._lowest_db) * _STEPS_PER_DB + _ROUNDING

@@ -58,7 +58,8 @@ class LinkUse(Struct, frozen=True):
     attempted: int
     delivered: int
     expected: float
-    snr_db: float
+    snr_db: float | None = None
+    """None: the radio has no noise."""
 
 
 class TruthRecorder:
@@ -71,7 +72,8 @@ class TruthRecorder:
         self._positions = (directory / "positions.jsonl").open("wb")
         self._links = (directory / "links.jsonl").open("wb")
         self._deliveries = (directory / "deliveries.jsonl").open("wb")
-        self._airtime = (directory / "airtime.jsonl").open("wb")
+        self._airtime_file = directory / "airtime.jsonl"
+        self._airtime: IO[bytes] | None = None
         self._known: Links = {}
         self._sent_ns: Mapping[str, int] = {}
 
@@ -94,7 +96,7 @@ class TruthRecorder:
             old, new = before.get(src, _NO_PEERS), links.get(src, _NO_PEERS)
             if new == old:
                 continue
-            changed = [dst for dst in sorted({*old, *new}) if old.get(dst) != new.get(dst)]
+            changed = sorted({dst for dst, _ in old.items() ^ new.items()})
             _write(
                 self._links,
                 [
@@ -115,7 +117,9 @@ class TruthRecorder:
                     "delivered": use.delivered,
                     "expected": round(use.expected, 4),
                     # The SNR at a node whose radio is off is -inf, which JSON cannot express.
-                    "snr_db": round(use.snr_db, 2) if isfinite(use.snr_db) else None,
+                    "snr_db": None
+                    if use.snr_db is None or not isfinite(use.snr_db)
+                    else round(use.snr_db, 2),
                 }
                 for use in uses
             ],
@@ -123,9 +127,13 @@ class TruthRecorder:
         self._flush()
 
     def airtimes(self, t_ns: int, sent_ns: Mapping[str, int]) -> None:
-        """``sent_ns``: how long each node has sent so far. What was nothing since the last call is not
-        written.
+        """``sent_ns``: how long each node has sent so far; of no node: the radio does not count it, and there
+        is no file. What was nothing since the last call is not written.
         """
+        if not sent_ns:
+            return
+        if self._airtime is None:
+            self._airtime = self._airtime_file.open("wb")
         before, self._sent_ns = self._sent_ns, dict(sent_ns)
         grown = {node: total - before.get(node, 0) for node, total in sent_ns.items()}
         _write(
@@ -145,7 +153,8 @@ class TruthRecorder:
 
     @property
     def _files(self) -> tuple[IO[bytes], ...]:
-        return self._positions, self._links, self._deliveries, self._airtime
+        always = self._positions, self._links, self._deliveries
+        return always if self._airtime is None else (*always, self._airtime)
 
 
 _NO_PEERS: Mapping[str, float] = {}

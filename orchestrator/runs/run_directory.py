@@ -237,6 +237,11 @@ def resolve(reference: str, root: Path) -> RunDirectory:
     for directory in (root / reference, Path(reference)):
         if run_at_path := _run_at(directory):
             return run_at_path
+    if "://" in reference:
+        raise BadInput(f"{reference!r} is an address, and runs are directories: mount that file system here")
+    for directory in (root / reference, Path(reference)):
+        if directory.is_dir():
+            raise BadInput(f"{directory} is no run: it has no manifest.json, and there is no run in it")
     names = sorted({run.experiment for run in runs} | {run.id for run in runs})
     close = difflib.get_close_matches(reference, [*names, LATEST], n=1)
     hint = f"did you mean {close[0]}?" if close else "rove status lists what there is"

@@ -53,6 +53,29 @@ back.
 
 Of flows: ``flow`` by name, of one second: ``{"sent": bit/s, "received": bit/s, "lost": ratio, "delay": s,
 "jitter": s}``; None once the flow has sent all that it was to send.
+
+Of a detection of events:
+
+==========  ===========  =========================================================================
+detection   pattern      so far: ``{"count": 12, "late": 0, "delay": s, "worst": s, "last": ["smoke#3", …]}``;
+                         ``delay``: of the last one; late: later than the plan promised
+carried     ``a>b``      ``{"up": true, "since": s, "instances", "requests", "bytes", "waiting",
+                         "waiting_bytes"}``: whether a node is connected to a neighbour, what it sent there
+                         since its agent started, and what waits
+kept        node         ``{"instances", "matches", "undecided", "dropped"}``: what its stores hold, gave up
+assumption  event, link  ``{"text": …, "planned": 0.1, "measured": 0.4}``: the plan assumed something else;
+                         None once it is again as planned
+==========  ===========  =========================================================================
+
+Of interests that move with objects:
+
+==========  ===========  =========================================================================
+situation   query        so far: ``{"count": 12, "delay": s, "worst": s, "last": ["car1#3", …]}``;
+                         ``delay``: of the last one, since it could be known
+region      query        ``{"epoch": 3, "start": s, "x", "y", "radius"}``; without a place once it ended
+served      broker       ``{"arrived": s, "stored", "waiting", "streamed"}``: up to when all has arrived, what
+                         it keeps, what waits before operators, and what it sent to them
+==========  ===========  =========================================================================
 """
 
 from collections.abc import Callable, Iterable

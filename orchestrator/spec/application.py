@@ -69,6 +69,8 @@ APPLICATIONS: Registry[AppKind] = Registry(
     {
         "query": "orchestrator.apps.dataflow.application:DATAFLOW",
         "flows": "orchestrator.apps.flows.application:FLOWS",
+        "detect": "orchestrator.apps.comet.application:DETECT",
+        "interest": "orchestrator.apps.mcep.application:INTEREST",
     },
 )
 

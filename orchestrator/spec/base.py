@@ -34,6 +34,11 @@ class Section(BaseModel):
         return list(cls.model_fields)
 
     @classmethod
+    def completed(cls, document: Any) -> Any:
+        """Returns the document with what follows from the rest of it and is not written out."""
+        return document
+
+    @classmethod
     def as_validated(cls, document: Any) -> Any:
         """Returns the document as the reshaping validators leave it."""
         return document

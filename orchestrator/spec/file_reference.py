@@ -54,3 +54,15 @@ def reader(kind: type[R], example: str) -> Callable[[Any, ValidationInfo], R]:
         return kind(path, " ".join(hashlib.sha256(content).hexdigest() for content in contents.values()))
 
     return read
+
+
+def with_format(value: Any, format_of: Callable[[str], str | None], hint: str) -> Any:
+    """Returns a section whose ``format`` is that of the name of its ``file``, if it says none itself."""
+    if not isinstance(value, dict) or value.get("format") is not None:
+        return value
+    name = value.get("file")
+    if not isinstance(name, str):
+        return value
+    if (written_as := format_of(name)) is None:
+        raise unusable(f"{shown(name)}: the name does not tell the format", hint, at=("file",))
+    return {**value, "format": written_as}

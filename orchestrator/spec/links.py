@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field
 
-from orchestrator.spec.base import NAME_PATTERN, Section, check_name
+from orchestrator.spec.base import Section
 from orchestrator.spec.hosts import RealNode
+from orchestrator.spec.node_pairs import Ends
 from orchestrator.spec.problems import Finding, Place, did_you_mean, shown, unusable
 from orchestrator.spec.units import BIT_RATE, DURATION, Quantity
 
@@ -40,27 +41,6 @@ class LinkQuality(Section):
         parts += [f"{self.rate / 1e6:g} Mb/s"] if self.rate is not None else []
         parts += [f"{1000 * self.delay:g} ms"] if self.delay else []
         return ", ".join(parts) or "as the LAN"
-
-
-def _read_ends(value: Any) -> tuple[str, str]:
-    if not isinstance(value, list | tuple) or len(value) != 2:
-        raise unusable(f"{shown(value)} is not a pair of nodes", "for example between: [n01, n02]")
-    first, second = (check_name(each) for each in value)
-    return first, second
-
-
-Ends = Annotated[
-    tuple[str, str],
-    BeforeValidator(_read_ends),
-    WithJsonSchema(
-        {
-            "type": "array",
-            "minItems": 2,
-            "maxItems": 2,
-            "items": {"type": "string", "pattern": f"^{NAME_PATTERN}$"},
-        }
-    ),
-]
 
 
 class Link(LinkQuality):

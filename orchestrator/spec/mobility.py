@@ -16,7 +16,7 @@ from typing import Annotated, Self
 from pydantic import model_validator
 
 from node_agent.extensions import ExtensionError, Registry
-from orchestrator.model.trace import Position, Trace
+from orchestrator.model.trace import Drives, Position, Trace, driven
 from orchestrator.spec.area import Area
 from orchestrator.spec.base import Section
 from orchestrator.spec.problems import Finding, Unusable, in_words
@@ -31,6 +31,10 @@ class MobilityModel(Section):
     def trace(self, nodes: tuple[str, ...], area: Area, seed: int, until: float) -> Trace:
         """Returns one path within ``area`` for each of ``nodes``, from 0 to at least ``until`` seconds."""
         raise NotImplementedError
+
+    def drives(self, nodes: tuple[str, ...], area: Area, seed: int, until: float) -> Drives:
+        """Returns the same movements with speeds, and with lanes if the model has streets."""
+        return {node: driven(path) for node, path in self.trace(nodes, area, seed, until).paths.items()}
 
     def summary(self) -> str:
         """Describes the model in one line."""
@@ -85,6 +89,8 @@ MOBILITY_MODELS: Registry[type[MobilityModel]] = Registry(
         "gauss_markov": "orchestrator.mobility.gauss_markov:GaussMarkov",
         "group": "orchestrator.mobility.group:Group",
         "static": "orchestrator.mobility.static:Static",
+        "stations": "orchestrator.mobility.stations:Stations",
+        "sumo": "orchestrator.mobility.sumo:SumoTraffic",
         "trace": "orchestrator.mobility.recorded:RecordedTrace",
     },
 )

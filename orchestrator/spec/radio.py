@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_v
 from node_agent.extensions import ExtensionError, Registry
 from orchestrator.model.rates import RATES
 from orchestrator.spec.base import Section
+from orchestrator.spec.contacts import ContactRadio
 from orchestrator.spec.pathloss import PathLossField
 from orchestrator.spec.problems import Finding, Unusable, did_you_mean, listed, shown, unusable
 from orchestrator.spec.registered import RegisteredName
@@ -63,6 +64,11 @@ class DiscRadio(Section):
     range: PositiveLength = Field(examples=["300 m"])
     bandwidth: BitRate = Field(examples=["11 Mb/s"])
     latency: Duration = Field(examples=["1 ms"])
+
+    @property
+    def follows_distance(self) -> bool:
+        """Whether it matters where nodes are."""
+        return True
 
     def summary(self) -> list[str]:
         """Describes the radio in a few lines."""
@@ -199,6 +205,10 @@ class Radio80211b(Section):
                 filled["control_rate"] = min(filled["control_rate"], _read_rate(filled["rate"]))
         return filled
 
+    @property
+    def follows_distance(self) -> bool:
+        return self.pathloss.follows_distance
+
     def summary(self) -> list[str]:
         rates = [f"{rate / _MBPS:g}" for rate in (self.rate, self.broadcast_rate, self.control_rate)]
         return [
@@ -209,7 +219,7 @@ class Radio80211b(Section):
         ]
 
 
-RadioSection = DiscRadio | Radio80211b
+RadioSection = DiscRadio | Radio80211b | ContactRadio
 RadioField = Annotated[RadioSection, Field(discriminator="model")]
 
 

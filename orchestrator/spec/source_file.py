@@ -1,6 +1,9 @@
 """Reads files that a user names: whole and up to a limit, or refuses them with a reason that can be shown."""
 
+import gzip
+import io
 import stat
+import zlib
 from pathlib import Path
 
 from orchestrator.errors import BadInput
@@ -40,6 +43,21 @@ def read_bytes(path: Path, most: int) -> bytes:
         raise Unreadable(f"cannot be read: {(error.strerror or 'unknown reason').lower()}") from None
     except ValueError:
         raise Unreadable("not a usable file name") from None
+
+
+def text_of(name: str, content: bytes, most: int = MOST_BYTES) -> str:
+    """Returns a file's content as text, decompressed if the name ends in .gz. Raises ``Unreadable``."""
+    try:
+        if name.lower().endswith(".gz"):
+            with gzip.open(io.BytesIO(content)) as stream:
+                content = stream.read(most + 1)
+        if len(content) > most:
+            raise Unreadable(f"larger than {most / 1e6:g} MB, more than is read")
+        return content.decode("utf-8-sig")  # spreadsheets write a byte-order mark at the start of files
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"cannot be read: byte {error.start} is not UTF-8") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise Unreadable(f"cannot be read: {error}") from None
 
 
 def _neighbour(path: Path) -> str:

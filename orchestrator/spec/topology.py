@@ -2,15 +2,18 @@
 
 from collections.abc import Callable, Iterable
 from ipaddress import IPv4Network
+from math import ceil, sqrt
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from node_agent.extensions import ExtensionError
+from orchestrator.contacts.plan import ContactPlan
 from orchestrator.errors import BadInput
-from orchestrator.model.trace import Position
+from orchestrator.model.trace import Drives, Position
 from orchestrator.spec.area import AreaField
 from orchestrator.spec.base import NAME_PATTERN, Name, Section, check_name
+from orchestrator.spec.contacts import MODEL_CONTACTS, ContactRadio
 from orchestrator.spec.core import CORE_HOST, Core
 from orchestrator.spec.foreign_calls import called
 from orchestrator.spec.hosts import HostDefaults, Hosts, RealNode, host_findings, real_node
@@ -27,6 +30,7 @@ T = TypeVar("T")
 
 MAX_NODES = 10_000
 _HOSTS_PER_BLOCK = 250
+_GRID_M = 100
 NODE_NETWORK = IPv4Network("10.77.0.0/16")
 
 
@@ -75,8 +79,17 @@ Nodes = Annotated[
 ]
 
 
+def _without_places(schema: dict[str, Any]) -> None:
+    """With contacts, where nodes are matters only for the map."""
+    schema["required"] = [key for key in schema["required"] if key not in ("area", "mobility")]
+    by_contacts = {"properties": {"radio": {"properties": {"model": {"const": MODEL_CONTACTS}}}}}
+    schema["anyOf"] = [{"required": ["area", "mobility"]}, {"required": ["radio"], **by_contacts}]
+
+
 class Topology(Section):
     """Nodes, their mobility, their radio."""
+
+    model_config = ConfigDict(json_schema_extra=_without_places)
 
     name: Name = Field(examples=["rwp-25"])
     nodes: Nodes = Field(examples=[25])
@@ -146,6 +159,33 @@ class Topology(Section):
         """Returns the mean speed in m/s, 0 if no node ever moves; None: compute it from the trace."""
         return self._asked(self.mobility.mean_speed)
 
+    def drives(self, seed: int, until: float) -> Drives:
+        """Returns the movements with speeds and, if the model has streets, lanes. Raises BadInput."""
+        return self._asked(lambda: self.mobility.drives(self.node_names, self.area, seed, until))
+
+    def contact_plan(self, seed: int, until: float) -> ContactPlan | None:
+        """Returns who can talk with whom when, from 0 to ``until`` seconds; None: distance decides that."""
+        radio = self.radio
+        return radio.plan(self.node_names, seed, until) if isinstance(radio, ContactRadio) else None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, document: Any) -> Any:
+        return cls.completed(document)
+
+    @classmethod
+    def completed(cls, document: Any) -> Any:
+        """With contacts, where nodes are matters only for the map: without mobility they are on a grid."""
+        radio = document.get("radio") if isinstance(document, dict) else None
+        if not isinstance(radio, dict) or radio.get("model") != MODEL_CONTACTS or "mobility" in document:
+            return document
+        nodes = document.get("nodes")
+        count = nodes if isinstance(nodes, int) else len(nodes) if isinstance(nodes, list | tuple) else 1
+        columns = ceil(sqrt(min(max(count, 1), MAX_NODES)))
+        side = f"{columns * _GRID_M} m"
+        grid = {"columns": columns, "spacing": f"{_GRID_M} m"}
+        return {"area": f"{side} x {side}", **document, "mobility": {"model": "static", "grid": grid}}
+
     @model_validator(mode="after")
     def _everyone_has_a_place(self) -> "Topology":
         findings = self._mobility_findings() + _unknown_nodes(self) + _unknown_owners(self)
@@ -179,6 +219,9 @@ class Topology(Section):
 
 def _unknown_nodes(topology: Topology) -> list[Finding]:
     radio = topology.radio
+    if isinstance(radio, ContactRadio):
+        found = radio.findings_for(topology.node_names)
+        return [Finding(("radio", *f.at), f.message, f.hint) for f in found]
     if not isinstance(radio, Radio80211b):
         return []
     model, at = radio.pathloss, ("radio", "pathloss")

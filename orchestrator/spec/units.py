@@ -53,7 +53,10 @@ class Quantity:
         """
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise unusable(f"{shown(value)} is not {self.kind}", self._advice())
-        number = self._in_base_units(value) if isinstance(value, str) else float(value)
+        try:
+            number = self._in_base_units(value) if isinstance(value, str) else float(value)
+        except OverflowError:  # a whole number with hundreds of digits
+            number = math.inf
         if math.isnan(number) or number == math.inf:
             raise unusable(f"{shown(value)} is not a finite number", self._advice())
         if number < self.low or (self.above_low and number == self.low):
@@ -206,6 +209,7 @@ ANGLE = Quantity(
 Duration = Annotated[float, DURATION]
 PositiveDuration = Annotated[float, DURATION.positive()]
 Speed = Annotated[float, SPEED]
+PositiveSpeed = Annotated[float, SPEED.positive()]
 Length = Annotated[float, LENGTH]
 PositiveLength = Annotated[float, LENGTH.positive()]
 BitRate = Annotated[float, BIT_RATE]

@@ -114,4 +114,4 @@ def test_an_unknown_key_names_all_applications(tmp_path: Path) -> None:
     install(tmp_path)
     done = rove(tmp_path, "validate", str(written(tmp_path, apps={"x": {"beacon": {}}})))
     assert done.returncode == 2
-    assert "query, flows or beacons" in done.stderr
+    assert "query, flows, detect, interest or beacons" in done.stderr

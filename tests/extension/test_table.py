@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -109,10 +109,10 @@ def one_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """``rove run`` uses the session that the tests share: there can only be one in a process."""
 
     @contextmanager
-    def shared(*arguments: object, **options: object) -> Iterator[SparkSession]:
-        yield spark
+    def shared(*arguments: object, **options: object) -> Iterator[Callable[[], SparkSession]]:
+        yield lambda: spark
 
-    monkeypatch.setattr("orchestrator.spark.session.spark_session", shared)
+    monkeypatch.setattr("orchestrator.spark.session.starting_session", shared)
 
 
 def rove(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:

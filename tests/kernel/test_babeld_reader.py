@@ -17,7 +17,7 @@ from node_agent.linkstate.kernel import KernelReader
 from node_agent.linkstate.reader import LinkStateError, Reading
 from orchestrator.backends.netns import names, syscalls
 
-PATIENCE_S = 40.0
+PATIENCE_S = 120.0
 ADDRESSES = ("10.77.0.1", "10.77.0.2", "10.77.0.3")
 
 pytestmark = pytest.mark.skipif(shutil.which("babeld") is None, reason="needs babeld")

@@ -11,7 +11,7 @@ from orchestrator.runs.run_directory import RunDirectory
 from orchestrator.runs.timeline import Change
 from tests.unit.rove_process import experiment_file, finish, start, wait_for_phase
 
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 PLACES = {"camera": ["a"], "detect": ["b", "c"], "recognise": ["d"], "screen": ["e"]}
 
 

@@ -21,9 +21,13 @@ TOO_BUSY = "this machine was too busy: the run's own processes waited for a proc
 def busy_machine() -> Iterator[None]:
     """Four processes a core that never sleep and go before the run's processes."""
     cores = len(os.sched_getaffinity(0))
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(BUSY_A_CORE * cores)]
+    command = [sys.executable, "-c", "while True: pass"]
+    loops = [subprocess.Popen(command, start_new_session=True) for _ in range(BUSY_A_CORE * cores)]
     for loop in loops:
         os.setpriority(os.PRIO_PROCESS, loop.pid, FIRST)
+        group = Path(f"/proc/{loop.pid}/autogroup")
+        if group.exists():  # the kernel then shares processors between sessions first
+            group.write_text(str(FIRST))
     try:
         yield
     finally:

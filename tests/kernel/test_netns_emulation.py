@@ -19,7 +19,7 @@ from orchestrator.services.base import TrueRoutes
 from orchestrator.spec.topology import Topology
 from tests.kernel.inside import answered, icmp_socket, send_ping
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 def topology(**mobility: object) -> Topology:

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
+from benchmarks.shared.runs import OF_THE_HOST
 from node_agent.model.host_load import FILE
 from orchestrator.host_load.files import read_samples
 from orchestrator.host_load.judgement import LIMITS
 from orchestrator.runs.run_directory import RunDirectory
-from tests.kernel.test_netns_run import NODES, OF_THE_HOST, own_reasons, root_of
+from tests.kernel.test_netns_run import NODES, own_reasons, root_of
 from tests.prometheus.served import SCRAPE_S, Served, back_filled, check_complete, check_gap
 from tests.unit.orchestrator.live.grafana.queries import all_queries, variable_queries
 from tests.unit.rove_process import (

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.shared.runs import OF_THE_HOST
 from node_agent.apps.dataflow.events import tuple_by_tuple
 from node_agent.telemetry.segments import inspect, read_records
 from orchestrator.backends.netns import names, network
@@ -31,8 +32,6 @@ from tests.unit.rove_process import (
 
 NODES = "abcde"
 ENDLESS = "100000s"
-OF_THE_HOST = ("the radio was late", "channel updates fell behind", "this machine was too busy")
-"""A busy machine may make a run invalid for these reasons, and must not for any other."""
 
 
 def mark_of(run: RunDirectory) -> Mark:

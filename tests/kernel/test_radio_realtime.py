@@ -171,7 +171,7 @@ async def test_a_node_that_leaves_is_no_longer_reached(mark: Mark) -> None:
     async with on_air(mark, layout, trace, heard.put_nowait) as radio:
         to = layout.nodes[1].radio.ip
         assert await asyncio.to_thread(pings, mark, "n1", to)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             assert await heard.get() == {"n1": {"n2": 1.0}, "n2": {"n1": 1.0}}
             assert await heard.get() == radio.links() == {"n1": {}, "n2": {}}
         assert not await asyncio.to_thread(pings, mark, "n1", to, 0.3)
@@ -220,7 +220,7 @@ async def test_a_loop_that_dies_is_noticed(mark: Mark) -> None:
         (loop,) = [process.pid for process in mark.processes() if process.pid != radio.pid]
         os.kill(loop, signal.SIGKILL)
         # At whatever moment the owner asks, it is told why, and does not wait for an answer.
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             for _ in range(20):
                 with pytest.raises(RadioFailed, match="real-time loop ended"):
                     while True:

@@ -89,7 +89,7 @@ class Served:
     def close(self) -> None:
         self.process.send_signal(signal.SIGINT)
         try:
-            self.process.wait(20)
+            self.process.wait(60)
         finally:
             self.process.kill()
             self.process.communicate()
@@ -110,11 +110,11 @@ def back_filled(run: RunDirectory, folder: Path, environment: Mapping[str, str])
         command("export", run.id, "--openmetrics", "--output", str(output)),
         ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(output), str(data)],
     ):
-        subprocess.run(line, env=dict(environment), check=True, capture_output=True, timeout=60)
+        subprocess.run(line, env=dict(environment), check=True, capture_output=True, timeout=120)
     (data / "wal").mkdir(exist_ok=True)  # dump reads what a server left
     match = f'{{__name__="rove_queue_length", job="rove-records", run="{run.id}"}}'
     dump = ["promtool", "tsdb", "dump", f"--match={match}", str(data)]
-    return subprocess.run(dump, check=True, capture_output=True, text=True, timeout=60).stdout.splitlines()
+    return subprocess.run(dump, check=True, capture_output=True, text=True, timeout=120).stdout.splitlines()
 
 
 def check_complete(run: RunDirectory, nodes: Iterable[str], lines: list[str]) -> None:

@@ -48,7 +48,7 @@ def states(drill: Drill, node: str) -> list[str]:
 def test_a_run_on_real_nodes_is_seen_live(lab: Lab) -> None:
     """n05 loses its connection for a while, and comes back."""
     camera, screen, lost = lab.node("n01"), lab.node("n03"), lab.node("n05")
-    with Drill(lab, "live", duration="25s", lease="12s") as drill:
+    with Drill(lab, "live", duration="45s", lease="12s") as drill:
         here = drill.run.temporary / "live" / camera.name
 
         async def act() -> None:

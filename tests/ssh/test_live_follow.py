@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.timeout(TEST_S), pytest.mark.slow]
 
 
 def test_streams_on_real_nodes_are_seen_live(lab: Lab) -> None:
-    with Drill(lab, "top", duration="20s") as drill:
+    with Drill(lab, "top", duration="120s") as drill:
         drill.reach("measure")
         live = LiveRun(drill.run)
         watch = Watch(live.head)
@@ -33,6 +33,7 @@ def test_streams_on_real_nodes_are_seen_live(lab: Lab) -> None:
         assert live.head["links"] == "routing"
         assert set(watch.state.of("clock")) == {node.name for node in lab.nodes}
         assert drill.run.verdict.exists() is False, "it is seen while it goes on"
+        drill.process.terminate()
         drill.finish()
         while not live.ended:
             watch.take(live.poll())

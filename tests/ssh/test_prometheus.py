@@ -20,7 +20,7 @@ pytestmark = [
 def test_records_close_the_gap_of_a_partition(lab: Lab, tmp_path: Path) -> None:
     node = lab.node("n02")
     with Served(lab.environment) as served:
-        with Drill(lab, "scraped", duration="60s", lease="60s") as drill:
+        with Drill(lab, "scraped", duration="180s", lease="60s") as drill:
             drill.reach("measure")
             up = f'up{{job="rove", run="{drill.run.id}", node="{node.name}"}}'
             served.wait_for(f"count_over_time({up}[1m]) >= 2 and {up} == 1", "the node is scraped")
@@ -36,6 +36,7 @@ def test_records_close_the_gap_of_a_partition(lab: Lab, tmp_path: Path) -> None:
             served.wait_for(
                 f'rove_node_up{{run="{drill.run.id}", node="{node.name}"}} == 1', "it is ok again"
             )
+            drill.process.terminate()  # all was seen
             drill.finish()
         scraped = served.query(f'rove_queue_length{{run="{drill.run.id}", node="{node.name}"}}[10m]')
     lines = back_filled(drill.run, tmp_path, lab.environment)

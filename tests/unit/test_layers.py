@@ -25,6 +25,7 @@ NODE_AGENT = (
     "node_agent.apps.dataflow",
     "node_agent.apps.flows",
     "node_agent.apps.comet",
+    "node_agent.apps.mcep",
     "node_agent.agent",
     "node_agent.supervisor",
     "node_agent.query",  # what files of users import: this, switching and testing
@@ -35,6 +36,7 @@ ORCHESTRATOR = (
     "orchestrator",  # errors, names and text from other machines
     "orchestrator.spark",
     "orchestrator.model",
+    "orchestrator.contacts",
     "orchestrator.runs",
     "orchestrator.clocks",
     "orchestrator.results",
@@ -50,6 +52,7 @@ ORCHESTRATOR = (
     "orchestrator.apps.dataflow",
     "orchestrator.apps.flows",
     "orchestrator.apps.comet",
+    "orchestrator.apps.mcep",
     "orchestrator.backends",
     "orchestrator.lifecycle",
     "orchestrator.sweeps",
@@ -59,7 +62,7 @@ ORCHESTRATOR = (
     "orchestrator.captures",
     "orchestrator.cli",
 )
-APPLICATIONS = ("dataflow", "flows", "comet")
+APPLICATIONS = ("dataflow", "flows", "comet", "mcep")
 """They do not import each other."""
 
 

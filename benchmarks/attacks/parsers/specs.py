@@ -100,7 +100,7 @@ class Table(NamedTuple):
 
 
 class Tables:
-    """Movements as BonnMotion and ns-2 write them, and link losses."""
+    """Movements as BonnMotion, ns-2 and SUMO write them, and link losses."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -113,6 +113,9 @@ class Tables:
             "t.movements": (folder / "recorded-6.movements").read_bytes(),
             "t.params": (folder / "recorded-6.params").read_bytes(),
             "t.ns2": ns2,
+            "t.fcd": b'<fcd-export> <timestep time="0"> '
+            + b" ".join(b'<vehicle id="%d" x="1" y="2" speed="3" />' % id for id in range(3))
+            + b" </timestep> </fcd-export>",
             "l.csv": b"src,dst,loss_db\na,b,80\nb,c,inf\n",
             "lt.csv": b"t,src,dst,loss_db\n0,a,b,80\n1.5,a,b,90\n",
         }
@@ -142,6 +145,7 @@ class Tables:
                 self._directory / "t.movements", "bonnmotion", nodes, (1000.0, 1000.0)
             ),
             "t.ns2": lambda: read_trace(file, "ns2", nodes[:2], (1000.0, 1000.0)),
+            "t.fcd": lambda: read_trace(file, "fcd", nodes, (1000.0, 1000.0)),
             "l.csv": lambda: read_losses(file, nodes, timed=False),
             "lt.csv": lambda: read_losses(file, nodes, timed=True),
         }

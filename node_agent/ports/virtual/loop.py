@@ -125,7 +125,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if self._ready or self._stopping or self._errors:
             return self._now_ns
         horizon = _NEVER if self._horizon_ns is None else self._horizon_ns
-        return min(self._timers[0][0] - 1, horizon) if self._timers else horizon
+        if self._timers and self._timers[0][0] <= horizon:
+            return self._timers[0][0] - 1
+        return horizon
 
     def jump_to_ns(self, when_ns: int) -> None:
         """Moves the clock on, not further than ``free_until_ns``."""

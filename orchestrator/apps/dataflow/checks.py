@@ -129,6 +129,13 @@ def _room_findings(setting: Setting, arrangement: Arrangement) -> list[Finding]:
         return [Finding(setting.at("replicas"), text, "give more nodes the role, or use fewer replicas")]
     if isinstance(setting.section.placement, ColocatePlacement | NearPlacement):
         needs = cpu_needs(setting.query)
+        if not any(needs[name] for name in setting.query.inner()):
+            alone = " to itself" if isinstance(setting.section.placement, ColocatePlacement) else ""
+            text = (
+                f"no node is left for {homeless[0]}: every source and sink has a node{alone}, and replicas "
+                "of one operator never share one"
+            )
+            return [Finding(setting.at("replicas"), text, "use more nodes or fewer replicas")]
         shares = ", ".join(f"{name} {needs[name]:.2g}" for name in setting.query.inner())
         text = f"no node has room for {homeless[0]} (cores that a replica needs: {shares})"
         return [

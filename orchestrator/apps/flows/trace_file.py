@@ -5,11 +5,10 @@ t,size
 0.25,1400
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from node_agent.apps.flows.model import LARGEST_CHUNK, LARGEST_DATAGRAM, MOST_TRACE, SMALLEST, Protocol, Trace
-from orchestrator.mobility.trace_file import Place, read_text
+from orchestrator.mobility.trace_file import Place, read_table
 
 COLUMNS = ("t", "size")
 NS = 1_000_000_000
@@ -20,7 +19,9 @@ def read_flow_trace(file: Path, protocol: Protocol) -> Trace:
     """Raises TraceError, which names the line."""
     times: list[int] = []
     sizes: list[int] = []
-    for place, t, size in _rows(file):
+    columns, rows = read_table(file, (COLUMNS,))
+    for place, row in rows:
+        t, size = place.values(row, columns)
         seconds = place.number(t, "t")
         if not 0 <= seconds <= LATEST_S:
             raise place.error(f"t is {seconds:g} s: a flow begins at 0 and lasts at most 30 days")
@@ -34,24 +35,6 @@ def read_flow_trace(file: Path, protocol: Protocol) -> Trace:
     if not times:
         raise Place(str(file)).error("lists no packet")
     return Trace(tuple(times), tuple(sizes))
-
-
-def _rows(file: Path) -> Iterator[tuple[Place, str, str]]:
-    header = False
-    for number, line in enumerate(read_text(file).splitlines(), 1):
-        place, row = Place(str(file), number), [entry.strip() for entry in line.split(",")]
-        if row == [""] or line.lstrip().startswith("#"):
-            continue
-        if not header:
-            header = True
-            if tuple(row) != COLUMNS:
-                raise place.error(f"the first line must be {','.join(COLUMNS)}")
-        elif len(row) != len(COLUMNS):
-            raise place.error(f"{len(row)} values, expected {len(COLUMNS)}: {','.join(COLUMNS)}")
-        else:
-            yield place, row[0], row[1]
-    if not header:
-        raise Place(str(file)).error("the file is empty", f"it begins with {','.join(COLUMNS)}")
 
 
 def _size(place: Place, text: str, protocol: Protocol) -> int:

@@ -28,6 +28,7 @@ def air_of(topology: Topology) -> Air:
     radio = topology.radio
     if isinstance(radio, Radio80211b):
         return Air(EMANE_MODEL, emane_parameters(radio))
+    assert isinstance(radio, DiscRadio), "checked: CORE has no contacts"
     return Air("", range_parameters(radio, shaped=topology.core is None or topology.core.netem))
 
 

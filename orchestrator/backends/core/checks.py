@@ -4,6 +4,7 @@ from typing import Any
 
 from orchestrator.radio.path_loss.free_space import FreeSpace
 from orchestrator.radio.path_loss.two_ray import TwoRay
+from orchestrator.spec.contacts import ContactRadio
 from orchestrator.spec.problems import Finding, Place
 from orchestrator.spec.radio import DiscRadio, Radio80211b, RadioSection
 
@@ -15,7 +16,14 @@ _EMANES = "seed-80211b"
 
 def core_findings(radio: RadioSection, area: tuple[float, float]) -> list[Finding]:
     """What of a topology CORE cannot do; places are from the topology on."""
-    findings = _emane_findings(radio) if isinstance(radio, Radio80211b) else _range_findings(radio)
+    match radio:
+        case Radio80211b():
+            findings = _emane_findings(radio)
+        case DiscRadio():
+            findings = _range_findings(radio)
+        case ContactRadio():
+            text = "CORE's links do not come and go by a schedule"
+            findings = [Finding(("radio", "model"), text, "use backend: sim or netns")]
     if max(area) > _WIDEST_M:
         text = f"CORE's map is flat up to {_WIDEST_M / 1000:g} km"
         findings.append(Finding(("area",), text, "use a smaller area"))

@@ -13,7 +13,7 @@ from orchestrator.backends.core.session import Session, pixels
 from orchestrator.model.path_loss import PathLoss
 from orchestrator.radio.from_spec import air_settings
 from orchestrator.radio.path_loss.base import loss_at
-from orchestrator.spec.radio import Radio80211b
+from orchestrator.spec.radio import DiscRadio
 from orchestrator.spec.topology import Topology
 
 RX_TOLERANCE_DB = 0.2
@@ -58,7 +58,7 @@ def preflight_of(topology: Topology, session: Session) -> Preflight | None:
     first, second = (node.name for node in session.nodes[:2])
     radio = topology.radio
     distances: list[tuple[float, bool, float | None]]
-    if not isinstance(radio, Radio80211b):
+    if isinstance(radio, DiscRadio):
         margin = max(1.0, _SHARE * radio.range)
         distances = [(radio.range - margin, True, None), (radio.range + margin, False, None)]
     else:

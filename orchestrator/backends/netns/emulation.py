@@ -67,16 +67,18 @@ class Emulation:
         stations: Path | None = None,
         waits: bool = False,
     ) -> None:
-        """Nodes move for ``seconds``; after that they stay where they are. ``stations``: the folder where
-        each node's daemon finds what its radio knows of its links; None: no daemon asks. ``waits``: nodes
-        begin to move when ``begin_moving`` is called, not at once.
+        """Nodes move for ``seconds``; after that they stay where they are, and no contact begins.
+        ``stations``: the folder where each node's daemon finds what its radio knows of its links; None: no
+        daemon asks. ``waits``: nodes begin to move when ``begin_moving`` is called, not at once.
 
         ``true_routes``: install these routes over the true links, and pass the links' costs to ``on_costs``;
         None leaves routes to a daemon.
         """
         self._settings = air_settings(topology)
-        # Frames wait in the kernel's queue, which serves as the MAC's.
-        self.layout = layout_of(topology, self._settings.mac.queue_limit, ipv6)
+        self._contacts = topology.contact_plan(seed, seconds)
+        # Frames wait in the kernel's queue, which serves as the MAC's. With contacts each link has its own.
+        queue = self._settings.mac.queue_limit
+        self.layout = layout_of(topology, queue if self._contacts is None else max(queue, 100), ipv6)
         self.doubts: tuple[str, ...] = ()
         """Why the numbers must not be used; complete once the radio has stopped."""
         self._topology = topology
@@ -87,7 +89,7 @@ class Emulation:
         self._journal = journal
         self._true_routes = true_routes
         self._on_costs = on_costs
-        self._stations = stations
+        self._stations = stations if self._contacts is None else None
         self._hosts = {node.name: node.radio.ip for node in self.layout.nodes}
         self._intended = False
         self._building: asyncio.Future[None] | None = None
@@ -191,8 +193,17 @@ class Emulation:
     def _radio_config(self) -> RadioConfig:
         trace = generate_trace(self._topology, self._seed, self._seconds)
         radio, mac = self._settings
-        stations = self._stations
-        return radio_config(self._mark, self.layout, trace, radio, mac, self._seed, stations, self._waits)
+        return radio_config(
+            self._mark,
+            self.layout,
+            trace,
+            radio,
+            mac,
+            self._seed,
+            self._stations,
+            self._waits,
+            self._contacts,
+        )
 
     def _follow(self, links: Links) -> None:
         self._links = links

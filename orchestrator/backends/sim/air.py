@@ -3,18 +3,22 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
+from orchestrator.contacts.plan import ContactPlan
 from orchestrator.model.trace import Position
 from orchestrator.radio.changes import UNCHANGED, AirChanges
+from orchestrator.radio.contact_medium import ContactMedium
 from orchestrator.radio.dcf_medium import DcfMedium
 from orchestrator.radio.disc import DiscRadio
 from orchestrator.radio.from_spec import air_settings
 from orchestrator.radio.medium import Medium, Schedule
 from orchestrator.radio.path_loss.base import losses_at
+from orchestrator.radio.pipes import named_links, pipe_table
 from orchestrator.radio.settings import Mac, Radio
 from orchestrator.radio.survey import Survey, survey, surveys
 from orchestrator.radio.truth import Links, LinkUse
 from orchestrator.services.virtual import RadioOf
 from orchestrator.spec import radio as spec
+from orchestrator.spec.contacts import ContactRadio
 from orchestrator.spec.topology import Topology
 
 Positions = Mapping[str, Position]
@@ -53,8 +57,14 @@ class Air(Protocol):
         ...
 
 
-def make_air(topology: Topology, schedule: Schedule, positions: Positions, seed: int) -> Air:
+def make_air(
+    topology: Topology, schedule: Schedule, positions: Positions, seed: int, seconds: float = 0.0
+) -> Air:
+    """``seconds``: for how long nodes will move, and contacts come and go."""
     section = topology.radio
+    if isinstance(section, ContactRadio):
+        plan = section.plan(topology.node_names, seed, seconds)
+        return _Contacts(schedule, plan, section.queue)
     if isinstance(section, spec.DiscRadio):
         return _Disc(
             DiscRadio(schedule, section.range, round(section.bandwidth), round(section.latency * 1e9))
@@ -83,6 +93,47 @@ class _Disc:
 
     def radio_of(self, node: str) -> None:
         return None
+
+
+class _Contacts:
+    def __init__(self, schedule: Schedule, plan: ContactPlan, queue_limit: int) -> None:
+        self._medium = ContactMedium(schedule, plan.nodes, queue_limit)
+        self.medium: Medium = self._medium
+        self._plan = plan
+        self._known: tuple[int, AirChanges] | None = None
+        self._links: Links = {}
+        self._counted = self._counters()
+
+    def move(self, positions: Positions, seconds: float, changes: AirChanges = UNCHANGED) -> Links:
+        state = self._plan.step(seconds), changes
+        if state != self._known:
+            self._known = state
+            table = pipe_table(self._plan.up_at(seconds), self._plan.nodes, changes)
+            self._links = named_links(table, self._plan.nodes)
+            self._medium.use(table)
+        return self._links
+
+    def foresee(self, moments: Sequence[Moment], changes: AirChanges = UNCHANGED) -> None:
+        pass
+
+    def uses(self) -> Iterable[LinkUse]:
+        before, self._counted = self._counted, self._counters()
+        names = self._plan.nodes
+        for here, (now, then) in enumerate(zip(self._counted, before, strict=True)):
+            for there, (attempts, received) in enumerate(now):
+                if attempted := attempts - then[there][0]:
+                    yield LinkUse(names[here], names[there], attempted, received - then[there][1], 1.0)
+
+    def airtimes_ns(self) -> Mapping[str, int]:
+        return {}  # links share no air
+
+    def radio_of(self, node: str) -> None:
+        return None
+
+    def _counters(self) -> list[list[tuple[int, int]]]:
+        """Returns how many frames each node has sent to each, and how many of these arrived."""
+        stations = self._medium.stations
+        return [list(zip(each.link_attempts, each.link_received, strict=True)) for each in stations]
 
 
 class _Dcf:

@@ -62,8 +62,9 @@ class Simulation:
         asyncio.set_event_loop(self._loop)
         topology = experiment.topology
         # Mobility does not depend on k or placement, so that comparisons of them are paired.
-        self._trace = generate_trace(topology, experiment.seed, experiment.warmup + experiment.duration)
-        self._air = make_air(topology, self._loop, self._trace.at(0.0), experiment.seed)
+        seconds = experiment.warmup + experiment.duration
+        self._trace = generate_trace(topology, experiment.seed, seconds)
+        self._air = make_air(topology, self._loop, self._trace.at(0.0), experiment.seed, seconds)
         self._hosts = topology.addresses()
         node_at = {host: node for node, host in self._hosts.items()}
         network = VirtualNetwork(node_at, experiment.seed, self._loop.now_ns, self._air.radio_of)
@@ -81,6 +82,7 @@ class Simulation:
         self._readers: list[AbstractAsyncContextManager[LinkState]] = []
         self._crashed: dict[str, None] = {}
         self._changes = UNCHANGED
+        self._ahead: dict[int, Moment] = {}  # where nodes will be at the next ticks
         self._faults: asyncio.Task[None] | None = None
 
     def now_ns(self) -> int:
@@ -157,6 +159,7 @@ class Simulation:
 
     async def change_air(self, changes: AirChanges) -> None:
         self._changes = changes
+        self._ahead.clear()
         self._move(self._places(self.now_ns()))
 
     async def metrics(self, node: str) -> tuple[Sample, ...]:
@@ -245,9 +248,10 @@ class Simulation:
         """Moves the nodes; records what changed, and passes the true links to what may use them."""
         now = self.now_ns()
         if self._moving_since_ns is not None and self._ticks % FORESEEN_TICKS == 0:
-            moments = [self._places(now + tick * TICK_NS) for tick in range(FORESEEN_TICKS)]
-            self._air.foresee(moments, self._changes)
-        places = self._places(now)
+            ahead = [now + tick * TICK_NS for tick in range(FORESEEN_TICKS)]
+            self._ahead = {at_ns: self._places(at_ns) for at_ns in ahead}
+            self._air.foresee(list(self._ahead.values()), self._changes)
+        places = self._ahead.pop(now, None) or self._places(now)
         # Record sent frames with the link qualities that held while they were sent.
         if self._ticks % SAMPLE_TICKS == 0:
             self._recorder.positions(now, places[0])

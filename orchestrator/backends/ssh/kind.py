@@ -7,6 +7,7 @@ from orchestrator.planning.planned import PlannedRun
 from orchestrator.runs.backend import Backend
 from orchestrator.runs.journal import Journal
 from orchestrator.spec.backends import BackendKind, Traits
+from orchestrator.spec.contacts import ContactRadio
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.problems import Finding
 
@@ -25,6 +26,9 @@ def _findings(experiment: Experiment) -> list[Finding]:
         text = f"with backend ssh every node is a machine, and there is no entry for {', '.join(without)}"
         hint = f"write it like {without[0]}: {{host: 192.168.1.21}} (docs/nodes.md)"
         findings.append(Finding(("topology", "hosts"), text, hint))
+    if isinstance(topology.radio, ContactRadio):
+        text = "real nodes have radios of their own, and contacts are not emulated between them"
+        findings.append(Finding(("topology", "radio", "model"), text, "use backend: sim or netns"))
     running = [name for name, node in topology.real_nodes().items() if node.daemon == "running"]
     if experiment.routing.authenticates and running:
         text = f"the routing daemon of {running[0]} runs already, and does not get the run's key"

@@ -1,9 +1,12 @@
 """The benchmark ``beyond``: what it compares differs in what it says, and in nothing else."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from benchmarks import beyond
 from benchmarks.beyond import APART, OURS, PAPER, PARTS, WAYS, cell_of, cpu_of, ends, plan_of, row
 from benchmarks.paper.cells import Kept, key_of
 from benchmarks.paper.figures import CORE, FIGURES, planned
@@ -52,3 +55,26 @@ def test_a_row_pairs_seeds_and_says_what_a_node_computes(tmp_path: Path) -> None
     assert found["busiest_cpu"] > found["goodput"] * cpu_of(plan_of(cell, 1)), "seed 1 is not the busiest"
     assert cpu_of(plan_of(cell, 1)) == pytest.approx(0.010)  # both operators on one node
     assert cpu_of(plan_of(base, 1)) == pytest.approx(0.005)
+
+
+def test_what_older_code_ran_is_run_again_if_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cells.jsonl"
+    again: list[int] = []
+    for changes in WAYS.values():
+        Kept(path).add(kept_cell(key_of(cell_of(changes, "sim", {}).experiment), 1, 5.0))
+
+    def found(*arguments: str) -> dict[str, Any]:
+        monkeypatch.setattr(
+            "sys.argv", ["beyond", "--json", "--seeds", "1", "--cells", str(path), *arguments]
+        )
+        beyond.main()
+        shown: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return shown
+
+    monkeypatch.setattr(beyond, "run_all", lambda todo, *_: again.append(len(todo)))
+    monkeypatch.setattr(beyond, "since", lambda commit, root: lambda other: other == commit)
+    assert found()["commits"] == ["c0ffeec0ffee"]
+    found("--since", "later")
+    assert again == [0, len(WAYS)]

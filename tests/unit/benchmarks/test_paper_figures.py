@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -12,17 +13,21 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from benchmarks import paper_figures
 from benchmarks.paper.campaign import Task, missing, tasks_of
 from benchmarks.paper.cells import Kept, key_of
 from benchmarks.paper.commits import since
 from benchmarks.paper.drawings import drawing
 from benchmarks.paper.figures import CORE, FIGURES, IN_WORDS, PaperFigure, planned
-from benchmarks.paper.pages import BY_HAND, END, machine_in_words, write_index, write_page
+from benchmarks.paper.machines import machine_in_words
+from benchmarks.paper.pages import BY_HAND, END, write_index, write_page
 from benchmarks.paper.summaries import in_json, summary
+from benchmarks.paper.workplace import LOCK, PREFIX, workplace
 from benchmarks.paper_figures import summaries
 from orchestrator.analytics.report_files import standalone
 from orchestrator.apps.dataflow.paper import REPLICAS
 from orchestrator.errors import BadInput
+from orchestrator.runs.journal import try_lock
 from tests.unit.benchmarks.made_up_cells import kept_cell, made_up
 
 SHORT = ("--warmup", "1", "--duration", "2", "--jobs", "1")
@@ -213,6 +218,30 @@ def test_two_backends_stand_side_by_side(tmp_path: Path) -> None:
     assert "--figure 7 --seeds 30`" in page and "--figure 7 --backend netns --seeds 5`" in page
 
 
+def test_a_page_tells_runs_that_are_not_valid_from_those_that_nobody_ran(tmp_path: Path) -> None:
+    figure = FIGURES[7]
+    kept = made_up(tmp_path / "cells.jsonl", figure, seeds=3)
+    key = key_of(planned(figure, CORE, "sim")[0].experiment)
+    kept.add(kept_cell(key, 4, 5.0, verdict="invalid"))
+    kept.add(msgspec.structs.replace(kept_cell(key, 5, 5.0), machine="64 cores, Other"))
+    write_page(tmp_path, figure, summaries(figure, kept, {}), "1 core", {})
+    page = (tmp_path / "figure7.md").read_text()
+    assert "Valid runs: 10 of 11. The others are left out, with their pairs. Not run yet: 4" in page
+    assert "- Machine: not recorded (9 runs; written on 1 core), 64 cores, Other (1 runs)" in page
+
+
+def test_a_page_has_what_another_process_ran_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def elsewhere(*_: object) -> None:
+        made_up(tmp_path / "cells.jsonl", FIGURES[7], seeds=3, backend="netns")
+
+    monkeypatch.setattr(paper_figures, "run_all", elsewhere)
+    monkeypatch.setattr("sys.argv", ["paper_figures", "--figure", "7", "--write", str(tmp_path)])
+    paper_figures.main()
+    assert "namespaces, real time" in (tmp_path / "figure7.md").read_text()
+
+
 def test_what_was_written_by_hand_is_kept(tmp_path: Path) -> None:
     figure, path = FIGURES[7], tmp_path / "figure7.md"
     kept = made_up(tmp_path / "cells.jsonl", figure, seeds=3)
@@ -243,6 +272,24 @@ def test_drawings_are_the_same_each_time(tmp_path: Path) -> None:
     assert standalone(drawing(FIGURES[8], found)) == standalone(drawing(FIGURES[8], found))
 
 
+def test_what_a_killed_campaign_left_is_removed_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    dead, alive, foreign = (tmp_path / f"{PREFIX}{name}" for name in ("dead", "alive", "foreign"))
+    for folder in (dead, alive, foreign):
+        (folder / "fig5").mkdir(parents=True)
+    (tmp_path / f"{PREFIX}link").symlink_to(foreign)
+    (dead / LOCK).touch()
+    with (alive / LOCK).open("wb") as held:
+        assert try_lock(held)
+        with workplace() as own:
+            assert not dead.exists() and alive.exists() and foreign.exists()
+            with workplace() as another:
+                assert own.exists() and another != own
+        assert not own.exists() and not another.exists()
+
+
 def _command(cells: Path, *arguments: str) -> list[str]:
     program = [sys.executable, "-m", "benchmarks.paper_figures", "--json", "--cells", str(cells)]
     return [*program, *SHORT, *arguments]
@@ -255,7 +302,7 @@ def test_a_small_figure_from_nothing_and_again_after_a_kill(tmp_path: Path) -> N
     arguments = ("--figure", "7", "--seeds", "1", "--write", str(pages))
     running = subprocess.Popen(
         _command(cells, *arguments),
-        env={**os.environ, "TMPDIR": str(tmp_path)},  # a killed process leaves its runs behind
+        env={**os.environ, "TMPDIR": str(tmp_path)},
         start_new_session=True,
         stderr=subprocess.DEVNULL,
     )
@@ -266,9 +313,16 @@ def test_a_small_figure_from_nothing_and_again_after_a_kill(tmp_path: Path) -> N
     running.wait()
     first = {cell.place: cell for cell in Kept(cells).all()}
     assert 1 <= len(first) < 3
+    assert [*tmp_path.glob(f"{PREFIX}*")]
     done = subprocess.run(
-        _command(cells, *arguments), capture_output=True, text=True, timeout=200, check=True
+        _command(cells, *arguments),
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=True,
     )
+    assert not [*tmp_path.glob(f"{PREFIX}*")]
     found = json.loads(done.stdout)
     assert found["valid_runs"] == 3
     assert found["fig7_gain"]["core, sim"]["50 nodes, k=3"]["paper"] == 2.3

@@ -80,16 +80,18 @@ def costs_from_link_state(
             branches = [ways[downstream].get(replica.node, inf) for downstream in query.downstream(name)]
             beyond[replica.id] = sum(branches, 0.0)
         ends: dict[str, float] = {}
+        asked = not below.isdisjoint(query.upstream(name))  # what it costs to reach these
         if is_shared(query, name, policy):
             reached = {replica.id: _reaching(plan, replica, backwards, graph.relays) for replica in replicas}
             aggregates.update(reached)
             chosen = min(replicas, key=lambda r: reached[r.id] + beyond[r.id], default=None)
             if chosen is not None and reached[chosen.id] < inf:
                 ends[chosen.node] = beyond[chosen.id]
-        else:
+        elif asked:
             for replica in replicas:
                 ends[replica.node] = min(beyond[replica.id], ends.get(replica.node, inf))
-        ways[name] = towards(backwards, ends, graph.relays)
+        if asked:
+            ways[name] = towards(backwards, ends, graph.relays)
     network = tree(graph, own.node)
     direct = [r for downstream in query.downstream(own.operator) for r in plan.of(downstream)]
     links = {r.id: network.costs[r.node] for r in direct if r.node in network.costs}

@@ -13,6 +13,7 @@ import time
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -23,11 +24,11 @@ from orchestrator.backends.netns.radio import shared
 from orchestrator.backends.netns.radio.config import RadioConfig, hardware_address
 from orchestrator.backends.netns.radio.helper import RadioHelper
 from orchestrator.backends.netns.radio.loop import TICK_NS, AirLoop
+from orchestrator.backends.netns.radio.models import AirModel, Seen, air_model
 from orchestrator.backends.netns.radio.priority import become_realtime
 from orchestrator.backends.netns.radio.shared import Shared
 from orchestrator.errors import BadInput
 from orchestrator.model.trace import Trace
-from orchestrator.radio.survey import Survey, survey
 
 
 def main() -> None:
@@ -42,22 +43,23 @@ def main() -> None:
     trace = Trace(config.trace)
     now = 0.0 if config.waits else first_tick * TICK_NS / 1e9
     positions = {node: trace.position(node, now) for node in config.nodes}
-    radio = config.radio.radio()
-    first = survey(radio, config.mac, positions, now)
+    model = air_model(config)
+    first = model.look(positions, now)
     memory = Shared(len(config.nodes))
     loop = os.fork()
     if not loop:
-        _carry_frames(config, memory, first, descriptors, origin, first_tick)
+        _carry_frames(config, memory, model, first, descriptors, origin, first_tick)
     for descriptor in descriptors:
         os.close(descriptor)
     with suppress(BrokenPipeError):  # the owner is gone
-        RadioHelper(config, radio, memory, first, first_tick, origin, loop).serve()
+        RadioHelper(config, model, memory, first, first_tick, origin, loop).serve()
 
 
 def _carry_frames(
     config: RadioConfig,
     memory: Shared,
-    first: Survey,
+    model: AirModel,
+    first: Seen,
     descriptors: Sequence[int],
     origin_ns: int,
     first_tick: int,
@@ -71,9 +73,7 @@ def _carry_frames(
         rng = random.Random(f"medium/{config.seed}")
         addresses = [hardware_address(address) for address in config.addresses.values()]
         AirLoop(
-            first.channel,
-            config.mac,
-            rng,
+            partial(model.medium, first, rng),
             descriptors,
             addresses,
             memory,

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from orchestrator.backends.netns.layout import Layout
 from orchestrator.backends.netns.marks import Mark
+from orchestrator.contacts.plan import ContactPlan
 from orchestrator.errors import BadInput
 from orchestrator.model.trace import Trace, Waypoint
 from orchestrator.radio.choice import RadioChoice
@@ -28,6 +29,8 @@ class RadioConfig(Struct, frozen=True):
     """Model time 0 on this machine's monotonic clock; None: the moment the air is up."""
     waits: bool = False
     """Nodes stand at the beginning of their paths until they are told to move; else they move from time 0."""
+    contacts: ContactPlan | None = None
+    """Who can talk when, in place of the radio; of ``mac`` only the length of the queue matters then."""
     stations: str | None = None
     """The folder for the nodes' station tables; None: nobody reads them."""
 
@@ -55,6 +58,8 @@ class RadioConfig(Struct, frozen=True):
                 raise BadInput(f"the mobility trace has no path for {node}")
             if not all(map(isfinite, (number for waypoint in path for number in waypoint))):
                 raise BadInput(f"{node}: every waypoint must be three finite numbers")
+        if self.contacts is not None and self.contacts.nodes != self.nodes:
+            raise BadInput("the contacts are those of other nodes")
         if len({hardware_address(address) for address in self.addresses.values()}) < len(self.addresses):
             raise BadInput("two nodes have the same hardware address")
 
@@ -68,6 +73,7 @@ def radio_config(
     seed: int,
     stations: Path | None = None,
     waits: bool = False,
+    contacts: ContactPlan | None = None,
 ) -> RadioConfig:
     """The air for a network that was built from ``layout``."""
     paths: Mapping[str, tuple[Waypoint, ...]] = trace.paths
@@ -81,6 +87,7 @@ def radio_config(
         seed=seed,
         stations=None if stations is None else str(stations),
         waits=waits,
+        contacts=contacts,
     )
 
 

@@ -21,6 +21,7 @@ from orchestrator.backends.netns.radio import protocol, shared
 from orchestrator.backends.netns.radio.config import RadioConfig
 from orchestrator.backends.netns.radio.lateness import FINE_BINS, LatenessReport, histogram, quantile_us
 from orchestrator.backends.netns.radio.loop import TICK_NS
+from orchestrator.backends.netns.radio.models import AirModel, Seen
 from orchestrator.backends.netns.radio.protocol import Command, Message
 from orchestrator.backends.netns.radio.queue_drops import queue_drops
 from orchestrator.backends.netns.radio.shared import Shared
@@ -28,8 +29,6 @@ from orchestrator.backends.netns.radio.stations import EVERY_TICKS, StationFiles
 from orchestrator.errors import RoveError
 from orchestrator.model.trace import Position, Trace
 from orchestrator.radio.changes import UNCHANGED
-from orchestrator.radio.settings import Radio
-from orchestrator.radio.survey import Survey, sensitivity_dbm, survey
 from orchestrator.radio.truth import LinkUse, TruthRecorder
 
 _SAMPLE_TICKS = 10
@@ -39,7 +38,7 @@ _READY_TIMEOUT_S = 10.0
 
 class _Surveyed(NamedTuple):
     tick: int
-    survey: Survey
+    seen: Seen
 
 
 class LoopDied(RoveError):
@@ -52,15 +51,15 @@ class RadioHelper:
     def __init__(
         self,
         config: RadioConfig,
-        radio: Radio,
+        model: AirModel,
         memory: Shared,
-        first: Survey,
+        first: Seen,
         first_tick: int,
         origin_ns: int,
         loop: int,
     ) -> None:
         self._config = config
-        self._radio = radio
+        self._model = model
         self._trace = Trace(config.trace)
         self._memory = memory
         self._origin = origin_ns
@@ -73,7 +72,7 @@ class RadioHelper:
         self._recorder = TruthRecorder(config.place)
         self._stations: StationFiles | None = None
         if config.stations is not None:
-            sensitivity = sensitivity_dbm(radio, config.mac)
+            sensitivity = model.sensitivity_dbm()
             self._stations = StationFiles(Path(config.stations), config.addresses, sensitivity)
         self._counted = memory.counters()
         self._latest = first
@@ -123,12 +122,9 @@ class RadioHelper:
             positions = self._positions(tick)
             # Skip a tick that is over already: the next one brings the channel up to date.
             missed = (tick + 1) * TICK_NS < self._now_ns()
-            now_s = self._moved_s(tick)
-            if missed or self._latest.holds(self._radio, positions, now_s, self._changes):
-                self._memory.publish(None)
-            else:
-                self._latest = survey(self._radio, self._config.mac, positions, now_s, self._changes)
-                self._memory.publish(self._latest.channel)
+            seen = self._latest if missed else self._model.look(positions, self._moved_s(tick), self._changes)
+            self._memory.publish(b"" if seen is self._latest else seen.packed())
+            self._latest = seen
             self._waiting.append(_Surveyed(tick, self._latest))
 
     def _positions(self, tick: int) -> Mapping[str, Position]:
@@ -152,7 +148,7 @@ class RadioHelper:
                 self._reported = self._current.links
                 _say(Message(now_ns=now, links=self._reported))
             if self._stations is not None and tick % EVERY_TICKS == 0:
-                power_mw = self._current.channel.power_mw
+                power_mw = self._model.power_mw(self._current)
                 self._stations.write(self._memory.counters(), power_mw, tick * TICK_NS)
             if tick % _SAMPLE_TICKS == 0:
                 self._recorder.positions(now, self._current.positions)
@@ -177,12 +173,12 @@ class RadioHelper:
                     nodes[there],
                     attempted - before.attempts[index],
                     counted.received[index] - before.received[index],
-                    float(current.expected[here, there]),
-                    float(current.channel.snr_db[here, there]),
+                    *current.expectation(here, there),
                 )
             )
         self._recorder.deliveries(now_ns, uses)
-        self._recorder.airtimes(now_ns, dict(zip(nodes, counted.air_ns, strict=True)))
+        if self._config.contacts is None:  # links share no air
+            self._recorder.airtimes(now_ns, dict(zip(nodes, counted.air_ns, strict=True)))
 
     # The owner
 

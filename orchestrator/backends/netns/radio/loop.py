@@ -6,19 +6,16 @@ which is the MAC's queue and drops what does not fit.
 """
 
 import os
-import random
 import select
 import time
 from collections.abc import Callable, Sequence
 
 from orchestrator.backends.netns.radio import shared
+from orchestrator.backends.netns.radio.driven import Driven
 from orchestrator.backends.netns.radio.lateness import EARLY_NS, Tally
 from orchestrator.backends.netns.radio.shared import Shared
-from orchestrator.radio.channel import Channel
 from orchestrator.radio.contention import NEVER
-from orchestrator.radio.dcf import Dcf
 from orchestrator.radio.exchanges import Deliver, Pull
-from orchestrator.radio.settings import Mac
 from orchestrator.radio.station import EVERYONE, Outgoing
 
 TICK_NS = 100_000_000
@@ -40,9 +37,7 @@ class AirLoop:
 
     def __init__(
         self,
-        channel: Channel,
-        mac: Mac,
-        rng: random.Random,
+        make_medium: Callable[[Pull, Deliver], Driven],
         descriptors: Sequence[int],
         addresses: Sequence[bytes],
         memory: Shared,
@@ -63,40 +58,38 @@ class AirLoop:
             self._epoll.register(descriptor, _ARMED)
         self._node_at = {descriptor: node for node, descriptor in enumerate(descriptors)}
         self._tally = Tally(origin_ns, memory.lateness)
-        self._dcf = Dcf(
-            channel, mac, rng, self._pulling(descriptors, addresses), self._delivering(descriptors), _ignore
-        )
-        self._dcf.now_ns = first_tick * TICK_NS
+        self._medium = make_medium(self._pulling(descriptors, addresses), self._delivering(descriptors))
+        self._medium.now_ns = first_tick * TICK_NS
         self._started_cpu = time.process_time_ns()
 
     def run(self, until_ns: int = NEVER) -> None:
         """Runs until stopped, or until model time ``until_ns``."""
-        dcf, clock, origin, cells = self._dcf, self._clock, self._origin, self._memory.cells
+        medium, clock, origin, cells = self._medium, self._clock, self._origin, self._memory.cells
         epoll, node_at = self._epoll, self._node_at
         poll, wait_for = epoll.poll, select.select
         most = len(node_at)
         look_at_channel = (self._ticks + 1) * TICK_NS
         cells[shared.READY] = 1
         slept = False
-        while not cells[shared.STOP] and dcf.now_ns < until_ns:
+        while not cells[shared.STOP] and medium.now_ns < until_ns:
             now = clock() - origin
             until = min(now, look_at_channel)
-            if until > dcf.now_ns:
-                step = dcf.now_ns + _STEP_NS
+            if until > medium.now_ns:
+                step = medium.now_ns + _STEP_NS
                 if until > step:
                     # Not late, only asleep: the frame that woke us came now, not at the last event.
-                    until = min(until, max(step, dcf.next_delivery_ns()) if slept else step)
-                dcf.run_until(until)
+                    until = min(until, max(step, medium.next_delivery_ns()) if slept else step)
+                medium.run_until(until)
             slept = False
             for descriptor, _ in poll(0, most):
-                dcf.offer(node_at[descriptor], dcf.now_ns)
-            if dcf.now_ns >= look_at_channel:
+                medium.offer(node_at[descriptor], medium.now_ns)
+            if medium.now_ns >= look_at_channel:
                 look_at_channel = self._tick()
-            if dcf.now_ns < now:
+            if medium.now_ns < now:
                 continue
             # Run ahead of time, but no further than the last event: a frame that arrives now is not delayed.
-            dcf.run_events(min(now + EARLY_NS, look_at_channel))
-            wake = min(dcf.next_delivery_ns() - EARLY_NS, look_at_channel)
+            medium.run_events(min(now + EARLY_NS, look_at_channel))
+            wake = min(medium.next_delivery_ns() - EARLY_NS, look_at_channel)
             pause = wake - (clock() - origin)
             if pause > _SPIN_NS:
                 wait_for((epoll,), (), (), pause * 1e-9)
@@ -105,22 +98,22 @@ class AirLoop:
 
     def _tick(self) -> int:
         """Applies the nodes' next positions, if the helper has published them; returns when to look again."""
-        memory, now = self._memory, self._dcf.now_ns
+        memory, now = self._memory, self._medium.now_ns
         cells = memory.cells
         if cells[shared.PUBLISHED] == cells[shared.APPLIED]:
             return now + _RETRY_NS
-        channel = memory.take(self._dcf.channel.radio)
+        update = memory.take()
         self._ticks += 1
         due = self._ticks * TICK_NS
         cells[shared.LAG_MAX_NS] = max(cells[shared.LAG_MAX_NS], self._clock() - self._origin - due)
-        if channel is not None:
-            self._dcf.move(channel, now)
+        if update:
+            self._medium.apply(update, now)
         if self._ticks % self._publish_ticks == 0:
             self._publish()
         return due + TICK_NS
 
     def _publish(self) -> None:
-        memory, stations = self._memory, self._dcf.stations
+        memory, stations = self._memory, self._medium.stations
         cells = memory.cells
         with memory.update():
             self._tally.settle()
@@ -136,7 +129,7 @@ class AirLoop:
             cells[shared.TIMEOUTS] = sum([station.timeouts for station in stations])
             cells[shared.GIVEN_UP] = sum([station.given_up for station in stations])
             cells[shared.CPU_NS] = time.process_time_ns() - self._started_cpu
-            cells[shared.NOW_NS] = self._dcf.now_ns
+            cells[shared.NOW_NS] = self._medium.now_ns
 
     # The medium calls these for every frame: closures, because a local name is the cheapest to look up.
 
@@ -174,17 +167,13 @@ class AirLoop:
             except OSError:  # the device is down or gone
                 cells[shared.REFUSED] += 1
                 return
-            dcf = self._dcf
-            now = dcf.now_ns
+            medium = self._medium
+            now = medium.now_ns
             note(clock() - now)
             # What the receiving kernel does at once (forward, acknowledge, echo) is in its ring by now. It
             # takes no model time, as in virtual time: if it were read only later, it would find the ACK on
             # the air and back off, which costs a chain of five hops a fifth of its throughput.
             for descriptor, _ in poll(0, most):
-                dcf.offer(node_at[descriptor], now)
+                medium.offer(node_at[descriptor], now)
 
         return deliver
-
-
-def _ignore(sender: int, frame: Outgoing) -> None:
-    """Does nothing: a frame that was given up is lost, and the kernel above finds out by itself."""

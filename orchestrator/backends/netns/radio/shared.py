@@ -1,22 +1,17 @@
-"""Memory shared by the real-time loop and its helper: counters one way, channels the other.
+"""Memory shared by the real-time loop and its helper: counters one way, updates of the medium the other.
 
-The loop never waits: each cell has one writer, and a reader that meets an update reads again. Channels go
-through a ring of slots, so that the helper can work ahead.
+The loop never waits: each cell has one writer, and a reader that meets an update reads again. Updates are
+bytes; they go through a ring of slots, so that the helper can work ahead.
 """
 
-import marshal
 import mmap
 import time
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
-
-import numpy as np
+from dataclasses import dataclass
 
 from orchestrator.backends.netns.radio.lateness import BINS
-from orchestrator.radio.channel import Channel
-from orchestrator.radio.settings import Radio
 
 SLOTS = 4
 
@@ -42,9 +37,6 @@ _SCALARS = 16
 _LINKS = ("attempts", "received", "acknowledged", "timeouts", "given_up")
 _LOOKS = 1000
 _LOOK_AGAIN_S = 0.0005
-# The loop does not need the SNR; the helper records it from the channel itself.
-_SENT = [field.name for field in fields(Channel) if field.name not in ("radio", "snr_db")]
-_NOT_SENT = np.empty((0, 0))
 
 
 @dataclass(frozen=True)
@@ -89,10 +81,9 @@ class Shared:
     def has_room(self) -> bool:
         return self.cells[PUBLISHED] - self.cells[APPLIED] < SLOTS
 
-    def publish(self, channel: Channel | None) -> None:
-        """Publishes the channel for the next tick; None: unchanged."""
+    def publish(self, data: bytes) -> None:
+        """Publishes the update for the next tick; no bytes: nothing changes."""
         number = self.cells[PUBLISHED] + 1
-        data = b"" if channel is None else _dump(channel)
         start = number % SLOTS * self._slot_size
         assert len(data) <= self._slot_size
         self._slots[start : start + len(data)] = data
@@ -120,14 +111,14 @@ class Shared:
 
     # The loop's side
 
-    def take(self, radio: Radio) -> Channel | None:
-        """Returns the oldest channel not yet applied; None if unchanged. There must be one."""
+    def take(self) -> bytes:
+        """Returns the oldest update not yet applied; no bytes: nothing changes. There must be one."""
         number = self.cells[APPLIED] + 1
         start = number % SLOTS * self._slot_size
         length = self.cells[self._lengths + number % SLOTS]
-        channel = _load(self._slots[start : start + length], radio) if length else None
+        data = bytes(self._slots[start : start + length])
         self.cells[APPLIED] = number
-        return channel
+        return data
 
     @contextmanager
     def update(self) -> Iterator[None]:
@@ -147,11 +138,3 @@ class Shared:
         for row in rows:
             self.cells[first : first + count] = memoryview(array("q", row))
             first += self._square
-
-
-def _dump(channel: Channel) -> bytes:
-    return marshal.dumps({name: getattr(channel, name) for name in _SENT})
-
-
-def _load(data: memoryview, radio: Radio) -> Channel:
-    return Channel(radio=radio, snr_db=_NOT_SENT, **marshal.loads(data))

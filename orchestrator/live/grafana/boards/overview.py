@@ -2,6 +2,8 @@
 
 from node_agent.apps.dataflow import metrics as d
 from orchestrator.live import metrics as m
+from orchestrator.live.grafana.boards.detection import DETECTION
+from orchestrator.live.grafana.boards.interest import INTEREST
 from orchestrator.live.grafana.common import (
     AGE,
     ALERTS,
@@ -82,6 +84,8 @@ OVERVIEW = Dashboard(
                 ),
             ),
         ),
+        DETECTION,
+        INTEREST,
         Row("Nodes", (UP, AGE, ALERTS)),
     ),
 )

@@ -1,4 +1,4 @@
-// Says what is known about a thing on the map: a node, a replica, a stream's hop, a flow, a link.
+// Says what is known about a thing on the map: a node, a replica, a stream's hop, a flow, a link that events go over, a radio link.
 
 import { el } from "../dom.js";
 import { routeAt } from "../model/paths.js";
@@ -9,7 +9,7 @@ import { hasSignals, valueOf } from "./link_pairs.js";
 
 /** Returns the contents of the box of details. */
 export function describe(run, scene, hit) {
-  const makers = { node, replica, hop, flow, link };
+  const makers = { node, replica, hop, flow, carry, link };
   return makers[hit.kind](run, scene, hit);
 }
 
@@ -151,6 +151,25 @@ function flow(run, scene, hit) {
       ["received", value ? bits(value.received) : "–"],
       ["lost", value ? percent(value.lost) : "–"],
       ["delay", value ? `${delay(value.delay)}, jitter ${delay(value.jitter)}` : "–"],
+    ]),
+  ];
+}
+
+function carry(run, scene, hit) {
+  const { from, to, pushed, pulled, down } = hit.what;
+  const value = run.history.at(hit.app.name, "carried", `${from}>${to}`, run.t);
+  const asked = run.history.at(hit.app.name, "carried", `${to}>${from}`, run.t);
+  const names = (list) => (Array.isArray(list) ? list.map((each) => text(each, 60)).join(", ") : "");
+  return [
+    title(`${from} → ${to}`),
+    facts([
+      ["pushed", names(pushed)],
+      ["pulled", names(pulled)],
+      ["connected", value ? `${value.up ? "yes" : "no"}, for ${span(run.age(number(value.since) ?? 0))}` : "–"],
+      ["down, as planned", number(down) === null ? null : span(down)],
+      ["sent", value ? `${brief(value.instances)} instances, ${bytes(value.bytes)}` : "–"],
+      ["asked for", asked ? `${brief(asked.requests)} times` : null],
+      ["waiting", value ? `${brief(value.waiting)} messages, ${bytes(value.waiting_bytes)}` : "–"],
     ]),
   ];
 }

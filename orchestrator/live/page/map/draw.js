@@ -83,26 +83,36 @@ function arrow(context, curve, part, size) {
   context.restore();
 }
 
+/** Flows, and links over which events go only when they are asked for. */
+function isDotted(stream) {
+  return stream.kind === "flow" || (stream.kind === "carry" && !(stream.what.pushed?.length > 0));
+}
+
 /** `moved`: how far the dashes have moved towards the sink; they stand still when time does. */
 export function drawStreams(context, scene, moved, chosen) {
   context.lineCap = "round";
   for (const stream of scene.streams) {
-    const thick = stream.kind === "flow" ? 2.5 : 2.5 + 2.5 * stream.share;
+    const thick = stream.kind === "flow" || stream.idle ? 2.5 : 2.5 + 2.5 * stream.share;
     trace(context, stream.curve);
     context.lineWidth = thick + 4;
     context.strokeStyle = stream === chosen ? colour("ink") : colour("paper");
     context.stroke();
     const tint = stream.broken ? colour("dead") : colour(stream.variable);
-    context.globalAlpha = stream.broken ? 0.6 : 0.45;
+    context.globalAlpha = stream.broken ? 0.6 : stream.idle ? 0.3 : 0.45;
     context.lineWidth = thick;
     context.strokeStyle = tint;
     context.stroke();
+    context.fillStyle = tint;
+    if (stream.idle) {
+      arrow(context, stream.curve, 0.98, thick + 4);
+      context.globalAlpha = 1;
+      continue;
+    }
     context.globalAlpha = 1;
-    context.setLineDash(stream.broken ? [2, 9] : stream.kind === "flow" ? [3, 8] : [11, 9]);
+    context.setLineDash(stream.broken ? [2, 9] : isDotted(stream) ? [3, 8] : [11, 9]);
     context.lineDashOffset = stream.broken ? 0 : -moved;
     context.stroke();
     context.setLineDash([]);
-    context.fillStyle = tint;
     if (stream.broken) cross(context, pointOn(stream.curve, 0.55), 6, colour("bad"));
     else for (const part of stream.curve.loop ? [0.98] : [0.5, 0.98]) arrow(context, stream.curve, part, thick + 4);
   }

@@ -66,3 +66,9 @@ export function sameHit(a, b) {
   if (a.kind === "link") return a.pair === b.pair;
   return a.app === b.app && (a.what.key ?? a.what.name) === (b.what.key ?? b.what.name) && a.what.to === b.what.to;
 }
+
+/** Whether what was found earlier is still on the map. */
+export function onMap(scene, hit) {
+  if (hit.kind === "link") return scene.links.flat().some(({ pair }) => pair === hit.pair);
+  return "node" in hit || scene.streams.some((stream) => sameHit(stream, hit));
+}

@@ -155,11 +155,19 @@ export class Scene {
         if (state !== "idle") this.add(app, "flow", flow, a, b, 0.4, state === "lost");
       }
     }
+    for (const app of this.run.detects) {
+      for (const carrier of app.view.carriers) {
+        const value = this.run.history.at(app.name, "carried", `${carrier.from}>${carrier.to}`, t);
+        const a = this.byName.get(carrier.from);
+        const b = this.byName.get(carrier.to);
+        if (a && b) this.add(app, "carry", carrier, a, b, 0.2, false, value?.up !== true);
+      }
+    }
   }
 
-  add(app, kind, what, a, b, share, broken) {
+  add(app, kind, what, a, b, share, broken, idle = false) {
     const curve = bend(a, b, app.index * 10, NODE_RADIUS + 3);
-    this.streams.push({ app, kind, what, curve, share, broken, variable: streamVariable(app.index) });
+    this.streams.push({ app, kind, what, curve, share, broken, idle, variable: streamVariable(app.index) });
   }
 
   /** The node of a replica; marks the replica as one that the stream passes. */

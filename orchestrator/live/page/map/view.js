@@ -6,7 +6,7 @@ import { onTheme, stillness } from "../theme.js";
 import { describe } from "./details.js";
 import { drawFrame, drawLabels, drawLinks, drawNodes, drawStreams, drawSwitches } from "./draw.js";
 import { samples } from "./geometry.js";
-import { findHit, sameHit } from "./hits.js";
+import { findHit, onMap, sameHit } from "./hits.js";
 import { Labels } from "./labels.js";
 import { mapLegend } from "./legend.js";
 import { Scene } from "./scene.js";
@@ -23,6 +23,7 @@ export class MapView {
     this.dirty = true;
     this.arranged = 0;
     this.hover = null;
+    this.aimed = null; // what the pointer was at when it or the map's zoom last moved
     this.pinned = null;
     this.pointer = null;
     this.size = { width: 0, height: 0 };
@@ -32,6 +33,7 @@ export class MapView {
     const buttons = zoomable(this.canvas, this.scene, () => this.size, () => {
       this.arranged = 0;
       this.dirty = true;
+      if (this.pointer) this.pointer.moved = true;
     });
     this.stage = el("div", { class: "stage" }, this.canvas, buttons, this.box);
     this.legend = mapLegend(run, (measure) => {
@@ -47,7 +49,7 @@ export class MapView {
     new ResizeObserver(() => this.resize()).observe(this.stage);
     const locate = (event) => {
       const edge = this.canvas.getBoundingClientRect();
-      return { x: event.clientX - edge.left, y: event.clientY - edge.top, touch: event.pointerType !== "mouse" };
+      return { x: event.clientX - edge.left, y: event.clientY - edge.top, touch: event.pointerType !== "mouse", moved: true };
     };
     this.canvas.addEventListener("pointermove", (event) => {
       this.pointer = locate(event);
@@ -90,8 +92,9 @@ export class MapView {
       const hit = findHit(this.scene, x, y, false);
       return hit?.kind === kind && (name === null || (hit.node ?? hit.what?.key) === name);
     };
-    const found = places[kind]().find(fits);
-    return found ? [found.x, found.y] : null;
+    const found = places[kind]().filter(fits);
+    const middle = found[found.length >> 1]; // the ends of a hop are the first to get under a node that moves
+    return middle ? [middle.x, middle.y] : null;
   }
 
   /** Keeps the box of details of something open. Without a place it opens beside the node. */
@@ -121,8 +124,7 @@ export class MapView {
       const obstacles = scene.streams.flatMap((stream) => samples(stream.curve));
       this.labels.arrange(context, scene.nodes, obstacles, width, height);
     }
-    if (this.pointer && !this.pointer.touch) this.hover = findHit(scene, this.pointer.x, this.pointer.y, false);
-    else this.hover = null;
+    this.hover = this.underPointer();
     const looked = this.pinned ?? this.hover;
     drawFrame(context, scene, width, height);
     drawLinks(context, scene);
@@ -136,9 +138,17 @@ export class MapView {
     return true;
   }
 
+  /** While the pointer rests, what it was put on stays chosen: it may move on, and others may pass. */
+  underPointer() {
+    if (!this.pointer || this.pointer.touch) return null;
+    const found = findHit(this.scene, this.pointer.x, this.pointer.y, false);
+    if (this.pointer.moved) this.aimed = found;
+    this.pointer.moved = false;
+    return this.aimed && onMap(this.scene, this.aimed) ? this.aimed : found;
+  }
+
   chosenStream(hit) {
-    if (!hit || (hit.kind !== "hop" && hit.kind !== "flow")) return null;
-    return this.scene.streams.find((stream) => sameHit({ kind: stream.kind, app: stream.app, what: stream.what }, hit)) ?? null;
+    return this.scene.streams.find((stream) => sameHit(stream, hit)) ?? null;
   }
 
   showDetails(hit, now) {

@@ -18,6 +18,10 @@ export function readView(view) {
     role: new Map(operators.map((each) => [each.name, each.role])),
     pictures: view?.pictures === true,
     flows: list(view?.flows).filter((each) => typeof each?.name === "string"),
+    patterns: list(view?.patterns).filter((each) => typeof each?.name === "string"),
+    situations: list(view?.situations).filter((each) => typeof each?.name === "string"),
+    brokers: list(view?.brokers).filter((each) => typeof each === "string"),
+    carriers: list(view?.carriers).filter((each) => typeof each?.from === "string" && typeof each?.to === "string"),
   };
 }
 

@@ -40,6 +40,16 @@ export class Run {
     return this.apps.filter((app) => app.view.flows.length > 0);
   }
 
+  /** Applications that detect events. */
+  get detects() {
+    return this.apps.filter((app) => app.view.patterns.length > 0);
+  }
+
+  /** Applications with interests that move. */
+  get interests() {
+    return this.apps.filter((app) => app.view.situations.length > 0);
+  }
+
   /** The moment that states are asked for. */
   get t() {
     return this.clock.asked;

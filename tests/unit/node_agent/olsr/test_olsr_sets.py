@@ -11,7 +11,7 @@ from node_agent.olsr.duplicates import DuplicateSet
 from node_agent.olsr.hello import HelloContent
 from node_agent.olsr.listing import MAX_LISTED, Listing
 from node_agent.olsr.outbox import Outbox
-from node_agent.olsr.paths import Path, cheapest
+from node_agent.olsr.paths import Path, Paths
 from node_agent.olsr.quality import metric
 from node_agent.olsr.reach import Reach
 from node_agent.olsr.speaker import split_tc
@@ -148,8 +148,8 @@ def test_announcements_are_bounded_and_expire_one_by_one() -> None:
 def test_equal_costs_are_told_apart_by_hops_then_by_gateway() -> None:
     edges = {2: {9: 1024}, 3: {9: 1024}, 4: {5: 512}, 5: {9: 512}}
     first = [(node, Path(1024, 1, node, 0)) for node in (4, 3, 2)]
-    assert cheapest([1], first, edges)[9] == Path(2048, 2, 2, 0)
-    assert cheapest([1], reversed(first), edges) == cheapest([1], first, edges)
+    assert Paths([1], first, edges)[9] == Path(2048, 2, 2, 0)
+    assert Paths([1], reversed(first), edges) == Paths([1], first, edges)
 
 
 def _message(size: int) -> wire.Message:
@@ -220,6 +220,9 @@ def test_a_listing_is_bounded() -> None:
     st.dictionaries(st.integers(1, 9), st.dictionaries(st.integers(1, 9), st.just(1024), max_size=3)),
 )
 def test_whoever_has_a_path_can_be_reached(first: frozenset[int], edges: dict[int, dict[int, int]]) -> None:
-    paths = cheapest([0], [(node, Path(1024, 1, node, 0)) for node in sorted(first)], edges)
+    hops = [(node, Path(1024, 1, node, 0)) for node in sorted(first)]
+    paths = Paths([0], hops, edges)
     reach = Reach(first, edges)
     assert [node for node in range(10) if reach.covers({node})] == sorted(paths)
+    # Whoever asks for a single path, without searching for the others, gets the same.
+    assert {node: path for node in range(10) if (path := Paths([0], hops, edges).get(node))} == paths

@@ -10,12 +10,12 @@ import pytest
 
 from node_agent.telemetry.metrics import Sample
 from orchestrator.backends.by_hand import ByHand
-from orchestrator.backends.fault_injector import ActiveFaults
+from orchestrator.backends.fault_injector import ActiveFaults, inject_faults
 from orchestrator.cli.set import wanted_by
 from orchestrator.errors import BadInput, RoveError
 from orchestrator.lifecycle.examination import agent_starts
 from orchestrator.planning.fault_effects import Effect
-from orchestrator.planning.faults import PlannedFault
+from orchestrator.planning.faults import PlannedFault, Step
 from orchestrator.planning.planned import PlannedRun
 from orchestrator.radio.changes import UNCHANGED, AirChanges, Weakened
 from orchestrator.runs.events import EventLog, describe
@@ -30,7 +30,7 @@ class Nodes:
         self.done: list[Any] = []
         self.air = UNCHANGED
         self.restarted = asyncio.Event()
-        self.delay = 0.0
+        self.delay = self.slow_restart = 0.0
         self.broken = False
         self.active: ActiveFaults
 
@@ -41,6 +41,7 @@ class Nodes:
         self.done.append(("crash", node))
 
     async def restart(self, node: str) -> None:
+        await asyncio.sleep(self.slow_restart)
         self.done.append(("restart", node))
         self.restarted.set()
 
@@ -123,6 +124,7 @@ def test_it_can_take_itself_back_after_a_time(tmp_path: Path) -> None:
         (wanted_by("silence", ["q"]), 'silence.node: there is no node "q"'),
         (wanted_by("cut", ["s", "s"]), 'cut: "s" has no link to itself'),
         (wanted_by("move", ["s", "here", "0"]), "move.to"),
+        (wanted_by("move", ["s", "nan", "0"]), 'move.to: "nan" is not a length'),
         (wanted_by("move", ["s", "5000", "0"]), "outside the area"),
         (wanted_by("degrade", ["s", "a", "10 dB"]), "within its range a disc receives everything"),
         (wanted_by("partition", ["s,a,b,z"]), "nobody is left on the other side"),
@@ -269,3 +271,53 @@ def test_an_agent_that_is_killed_twice_is_started_again_once(tmp_path: Path) -> 
     events = played(tmp_path, scenario)
     assert agent_starts(events) == {"a": 2}
     assert [e["action"] for e in events] == ["crash", "crash", "restart"]
+
+
+def test_a_fault_that_waits_for_another_says_how_late_it_is(tmp_path: Path) -> None:
+    def silence(node: str) -> PlannedFault:
+        return PlannedFault(node, "silence", Effect(node, air=AirChanges(silent=(node,))))
+
+    async def scenario(_: ByHand, nodes: Nodes) -> None:
+        nodes.delay = 0.3
+        steps = [Step(0.0, True, silence("a")), Step(0.05, True, silence("b"))]
+        await inject_faults(steps, 0.0, nodes.active)
+
+    first, second = played(tmp_path, scenario)
+    assert "late_s" not in first
+    assert second["node"] == "b" and 0.2 <= second["late_s"] < 20
+
+
+def test_a_slow_restart_delays_only_what_is_about_the_same_node(tmp_path: Path) -> None:
+    def crash(key: str, node: str) -> PlannedFault:
+        return PlannedFault(key, "crash", Effect(node, node))
+
+    async def scenario(_: ByHand, nodes: Nodes) -> None:
+        nodes.slow_restart = 0.4
+        first, again, other = crash("0", "a"), crash("1", "a"), crash("2", "b")
+        steps = [Step(0.0, True, first), Step(0.02, False, first), Step(0.05, True, again)]
+        steps += [Step(0.06, True, other), Step(0.1, False, again)]
+        await inject_faults(steps, 0.0, nodes.active)
+        kills = [("crash", "a"), ("crash", "b"), ("restart", "a"), ("crash", "a"), ("restart", "a")]
+        assert nodes.done == kills
+
+    events = played(tmp_path, scenario)
+    assert [(e["action"], e["node"]) for e in events] == [
+        ("crash", "a"),
+        ("crash", "b"),
+        ("restart", "a"),
+        ("crash", "a"),
+        ("restart", "a"),
+    ]
+    assert ["late_s" in event for event in events] == [False, False, False, True, True]
+
+
+def test_a_fault_that_fails_ends_the_others(tmp_path: Path) -> None:
+    async def scenario(_: ByHand, nodes: Nodes) -> None:
+        nodes.broken, nodes.slow_restart = True, 30.0
+        down = PlannedFault("0", "crash", Effect("a", "a"))
+        silence = PlannedFault("1", "silence", Effect("b", air=AirChanges(silent=("b",))))
+        steps = [Step(0.0, True, down), Step(0.01, False, down), Step(0.02, True, silence)]
+        with pytest.raises(RoveError, match="no answer"):
+            await inject_faults(steps, 0.0, nodes.active)
+
+    assert [e["action"] for e in played(tmp_path, scenario)] == ["crash", "silence"]

@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import pytest
 
 from orchestrator.backends.netns.radio import shared
+from orchestrator.backends.netns.radio.driven import packed_channel, unpacked_channel
 from orchestrator.backends.netns.radio.lateness import BINS
 from orchestrator.backends.netns.radio.shared import SLOTS, Shared
 from orchestrator.radio.channel import build_channel
@@ -17,9 +18,8 @@ def test_a_channel_arrives_as_it_was_sent(rates: tuple[float, float, float]) -> 
     positions = [(37.0 * i, 91.0 * (i % 7)) for i in range(70)]
     channel = build_channel(radio, Mac(*rates), positions)
     memory = Shared(70)
-    memory.publish(channel)
-    taken = memory.take(radio)
-    assert taken is not None
+    memory.publish(packed_channel(channel))
+    taken = unpacked_channel(memory.take(), radio)
     for name in ("power_mw", "noise_mw", "hearers", "decoders", "heard", "heard_nodes", "rivals"):
         assert getattr(taken, name) == getattr(channel, name)
     assert (taken.ln_unicast, taken.ln_broadcast) == (channel.ln_unicast, channel.ln_broadcast)
@@ -31,13 +31,12 @@ def test_channels_wait_in_order_and_no_more_than_there_is_room_for() -> None:
     memory = Shared(2)
     sent = [build_channel(radio, Mac(), [(0.0, 0.0), (100.0 * i, 0.0)]) for i in range(1, SLOTS)]
     for channel in sent:
-        memory.publish(channel)
-    memory.publish(None)
+        memory.publish(packed_channel(channel))
+    memory.publish(b"")
     assert not memory.has_room()
     for channel in sent:
-        taken = memory.take(radio)
-        assert taken is not None and taken.power_mw == channel.power_mw
-    assert memory.take(radio) is None
+        assert unpacked_channel(memory.take(), radio).power_mw == channel.power_mw
+    assert memory.take() == b""
     assert memory.has_room()
 
 

@@ -79,7 +79,7 @@ def test_help_does_not_wait_for_heavy_imports() -> None:
         "heavy = {'pyspark', 'pandas', 'matplotlib', 'pydantic', 'pyarrow'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )
-    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert shown.stdout == "[]\n", shown.stderr
 
 
@@ -146,7 +146,7 @@ def test_ctrl_c_during_imports_leaves_without_a_word() -> None:
         "from orchestrator.cli.main import main\n"
         "main()\n"
     )
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
 
 
@@ -158,7 +158,7 @@ def test_ctrl_c_while_the_process_exits_changes_nothing() -> None:
         "sys.argv = ['rove', '--version']\n"
         "main()\n"
     )
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
@@ -218,7 +218,7 @@ def test_the_shell_completes_verbs_runs_and_files(tmp_path: Path) -> None:
         }
         program = "import sys; sys.argv[0] = 'rove'; from orchestrator.cli.main import main; main()"
         ended = subprocess.run(
-            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=30
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120
         )
         return ended.stdout.split()
 

@@ -154,3 +154,31 @@ def test_plan_of_a_cell_that_is_not_there() -> None:
     result = runner.invoke(app, ["plan", THREE_CELLS, "--cell", "4"])
     assert isinstance(result.exception, BadInput)
     assert str(result.exception).endswith("has 3 cells, numbered from 1")
+
+
+def test_plan_draws_who_meets_whom_when(tmp_path: Path) -> None:
+    ferry = str(ROOT / "experiments/ferry.yaml")
+    shown = runner.invoke(app, ["plan", ferry, "--contacts", str(tmp_path / "ferry.csv")])
+    assert shown.exit_code == 0
+    assert "Contacts in 600 s: who meets whom when" in shown.stdout
+    assert "2 contacts, up 20%, EAP 60 s, EDP 240 s, longest gap 240 s" in shown.stdout
+    assert "bus1,base,180.0,240.0\n" in (tmp_path / "ferry.csv").read_text()
+    document = json.loads(
+        runner.invoke(app, ["plan", ferry, "--json", "--contacts", str(tmp_path / "f.svg")]).stdout
+    )
+    assert document["outlook"] is None
+    assert document["contacts"]["links"][0]["contacts"] == [[0.0, 30.0], [300.0, 330.0]]
+    assert (tmp_path / "f.svg").read_text().startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    ("file", "written", "message"),
+    [("ferry", "ferry.png", "must end in .csv or .svg"), ("line", "line.svg", "links follow from distance")],
+)
+def test_plan_writes_contacts_only_where_there_are_some(
+    tmp_path: Path, file: str, written: str, message: str
+) -> None:
+    arguments = ["plan", str(ROOT / f"experiments/{file}.yaml"), "--contacts", str(tmp_path / written)]
+    result = runner.invoke(app, arguments)
+    assert result.exit_code != 0 and isinstance(result.exception, BadInput | SystemExit)
+    assert message in f"{result.exception} {result.stderr}"

@@ -17,7 +17,14 @@ def test_every_metric_follows_the_conventions() -> None:
 
 
 def test_the_list_has_the_metrics_of_agents_applications_and_runs() -> None:
-    assert {each.reporter for each in metrics().values()} == {AGENT, RUN, "query", "flows"}
+    assert {each.reporter for each in metrics().values()} == {
+        AGENT,
+        RUN,
+        "query",
+        "flows",
+        "detect",
+        "interest",
+    }
     for kind in ("query", "flows"):
         reported = APPLICATIONS[kind].metrics
         assert reported is not None

@@ -250,7 +250,7 @@ def hostile_record(**fields: Any) -> bytes:
 
 
 HOSTILE = {
-    "deep": (b'{"run":"r1","node":"b","boot":1,"seq":9,"t_ns":1,"kind":"x","y":' + b"[" * 100_000, "depth"),
+    "deep": (b'{"run":"r1","node":"b","boot":1,"seq":9,"t_ns":1,"kind":"x","odd":' + b"[" * 100_000, "depth"),
     "tuples": (hostile_record(tuples=3_000_000_000), "malformed"),
     "no tuples": (hostile_record(tuples=0), "malformed"),
     "late": (hostile_record(tau=2**63 - 1), "malformed"),

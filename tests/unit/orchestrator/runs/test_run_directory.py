@@ -130,6 +130,11 @@ def test_a_reference_that_leads_nowhere_gets_a_hint(tmp_path: Path) -> None:
         resolve("quikstart", tmp_path)
     with pytest.raises(BadInput, match="rove status lists"):
         resolve("zzz", tmp_path)
+    (tmp_path / "quickstart" / "empty").mkdir()
+    with pytest.raises(BadInput, match=r"empty is no run: it has no manifest\.json"):
+        resolve("quickstart/empty", tmp_path)
+    with pytest.raises(BadInput, match="is an address, and runs are directories"):
+        resolve("hdfs://head/runs/quickstart", tmp_path)
 
 
 def test_an_atomic_write_replaces_the_whole_and_leaves_no_trace(tmp_path: Path) -> None:
