@@ -16,6 +16,7 @@ from typing import Any, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from orchestrator.runs.timeline import Change
+from tests.browser.own_network import apart
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
@@ -55,7 +56,8 @@ class MockServer:
         self.token: str | None = None
         self.answers = True
         self._started = time.monotonic()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        with apart():
+            self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 

@@ -5,19 +5,21 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from tests.browser.own_network import apart
 from tests.unit.rove_process import PATIENCE_S, command
 
 
 @contextmanager
 def served(environment: Mapping[str, str]) -> Iterator[str]:
     """Yields the page's address; ``environment`` says where runs are."""
-    process = subprocess.Popen(
-        command("serve", "--port", "0", "--json", "--while-input"),
-        env=dict(environment),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    with apart():
+        process = subprocess.Popen(
+            command("serve", "--port", "0", "--json", "--while-input"),
+            env=dict(environment),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
     assert process.stdout is not None and process.stdin is not None
     try:
         yield json.loads(process.stdout.readline())["address"]

@@ -5,6 +5,7 @@ import gzip
 import json
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from orchestrator.live.inlining import standalone
 from orchestrator.live.server.assets import page_files
 from orchestrator.runs.timeline import Change
 from tests.browser.mock_server import MockServer, picture
+from tests.browser.own_network import apart
 from tests.browser.timeline_world import World, make_world
 
 CHROMIUM = "/usr/bin/chromium"
@@ -32,9 +34,11 @@ expect.set_options(timeout=PATIENCE_MS)
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        options = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
+    options = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+    with ExitStack() as stack:
+        with apart():
+            playwright = stack.enter_context(sync_playwright())
+            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
         yield browser
         browser.close()
 

@@ -178,6 +178,14 @@ class SshServer:
                         found.append(int(entry.name))
         return [top, *sorted(pid for pid in found if pid != top)]
 
+    def command_lines(self) -> dict[int, bytes]:
+        """Of all that run on the node and have not ended meanwhile, with NUL between words."""
+        lines = {}
+        for pid in self.processes():
+            with suppress(OSError):
+                lines[pid] = Path(f"/proc/{pid}/cmdline").read_bytes()
+        return lines
+
     @property
     def process(self) -> "subprocess.Popen[bytes]":
         assert self._process is not None, "not started"

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -70,11 +70,7 @@ def ip(*arguments: str) -> None:
 
 def commands(server: SshServer) -> list[str]:
     """Of all processes that run on the node."""
-    lines = []
-    for pid in server.processes():
-        with suppress(OSError):
-            lines.append(Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode())
-    return lines
+    return [line.replace(b"\0", b" ").decode() for line in server.command_lines().values()]
 
 
 def test_a_command_gets_its_arguments_and_input_whole_and_runs_as_the_user(

@@ -173,8 +173,7 @@ def test_a_killed_program_is_told_apart_from_a_lost_connection(
 
 
 def sleepers(server: SshServer) -> list[int]:
-    lines = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in server.processes()}
-    return [pid for pid, line in lines.items() if line.split(b"\0")[:2] == [b"sleep", b"60"]]
+    return [pid for pid, line in server.command_lines().items() if line.split(b"\0")[:2] == [b"sleep", b"60"]]
 
 
 def test_how_it_ended_is_said_in_words() -> None:

@@ -59,9 +59,10 @@ def place_of(server: SshServer) -> Path:
 
 def own_processes(server: SshServer) -> list[int]:
     """But sshd's, which have the user's rights, too."""
-    words = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in server.processes()}
     return [
-        pid for pid, called in words.items() if called and not called.startswith((b"sshd", b"/usr/sbin/sshd"))
+        pid
+        for pid, called in server.command_lines().items()
+        if called and not called.startswith((b"sshd", b"/usr/sbin/sshd"))
     ]
 
 
