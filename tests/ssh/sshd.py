@@ -158,7 +158,8 @@ class SshServer:
 
     def resume(self) -> None:
         for pid in self.processes():
-            os.kill(pid, signal.SIGCONT)
+            with suppress(ProcessLookupError):  # as a session's shell, which goes on and ends before its turn
+                os.kill(pid, signal.SIGCONT)
 
     def cut(self) -> None:
         """Every connection ends; new ones are accepted."""
