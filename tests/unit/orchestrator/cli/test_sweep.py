@@ -98,9 +98,10 @@ def test_a_file_that_changed_is_refused_and_new_starts_anew(tmp_path: Path) -> N
     file = experiment_file(tmp_path, duration="1s", sweep={"seed": [1]})
     assert rove(root, "sweep", str(file), "--no-analyze").returncode == 0
     experiment_file(tmp_path, duration="2s", sweep={"seed": [1]})
-    changed = rove(root, "sweep", str(file), "--no-analyze")
+    changed = rove(tmp_path, "sweep", str(file), "--no-analyze", "--runs-dir", str(root))
     assert changed.returncode == 2
-    assert "duration: was 1.0, is 2.0" in changed.stderr and f"rove sweep {file} --new" in changed.stderr
+    assert "duration: was 1.0, is 2.0" in changed.stderr
+    assert f"start anew: rove sweep {file} --runs-dir {root} --new" in changed.stderr
     anew = rove(root, "sweep", str(file), "--no-analyze", "--new")
     assert anew.returncode == 0, anew.stderr
     sweeps = [path for path in (root / "line").glob("2*") if (path / "sweep.json").exists()]
