@@ -6,6 +6,7 @@ Equal telemetry gives equal values, bit for bit.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from threading import RLock
 from typing import Any
 
 import pyarrow as pa
@@ -26,19 +27,26 @@ from orchestrator.results.columns import Columns
 from orchestrator.results.contribution import Figures, Rows
 from orchestrator.results.inputs import AppInput, RunInput
 from orchestrator.results.spark import Choose, Subject
+from orchestrator.spark.session import side_by_side
 from orchestrator.spark.tuning import BULK_BYTES
+
+PLANNERS = 2
+"""How many values are planned at the same time."""
 
 Document = dict[str, Any]
 
 
 class TablesMade:
-    """Implements ``results.spark.Reading``, which functions that compute values get."""
+    """Implements ``results.spark.Reading``, which functions that compute values get. Several threads may use
+    it.
+    """
 
     def __init__(self, spark: SparkSession, store: TableStore, runs: Sequence[RunInput]) -> None:
         self._spark = spark
         self._store = store
         self._runs = tuple(runs)
         self._tables: dict[str, DataFrame] = {}
+        self._reading = RLock()
         self.is_little = sum(run.bytes() for run in runs) < BULK_BYTES
 
     @property
@@ -49,11 +57,12 @@ class TablesMade:
         return frame_of(self._spark, rows, struct(columns))
 
     def table(self, name: str) -> DataFrame:
-        if name not in self._tables:
-            found = self._store.read(self._spark, name, [run.run for run in self._runs])
-            # In one partition, nothing has to move.
-            self._tables[name] = found.coalesce(1) if self.is_little else found
-        return self._tables[name]
+        with self._reading:
+            if name not in self._tables:
+                found = self._store.read(self._spark, name, [run.run for run in self._runs])
+                # In one partition, nothing has to move.
+                self._tables[name] = found.coalesce(1) if self.is_little else found
+            return self._tables[name]
 
     def columns(self, name: str, choose: Choose | None = None) -> pa.Table:
         schema = arrow(registry.tables()[name].columns)
@@ -77,9 +86,10 @@ def compute(spark: SparkSession, store: TableStore, runs: Sequence[RunInput]) ->
     reading = TablesMade(spark, store, runs)
     wanted = list(dict.fromkeys(figures for run in runs for _, found in _parts(run) for figures in found))
     frames: dict[str, DataFrame | pa.Table] = {}
-    for number, figures in enumerate(wanted):
-        with blaming(f"{_named(figures)} cannot be computed"):
-            frames |= {f"{number} {name}": frame for name, frame in figures.frames(reading).items()}
+    with side_by_side(PLANNERS) as together:
+        planned = together.map(lambda figures: _planned(figures, reading), wanted)
+        for number, of_figures in enumerate(planned):
+            frames |= {f"{number} {name}": frame for name, frame in of_figures.items()}
     with _few_partitions(spark, 1 if reading.is_little else spark.sparkContext.defaultParallelism):
         rows = gather(frames)
     clocks = {row["run"]: row for row in reading.times.to_pylist()}
@@ -100,6 +110,11 @@ def compute(spark: SparkSession, store: TableStore, runs: Sequence[RunInput]) ->
             "apps": {name: {"kind": run.apps[name].kind, **part} for name, part in parts.items()},
         }
     return results
+
+
+def _planned(figures: Figures, reading: TablesMade) -> Mapping[str, "DataFrame | pa.Table"]:
+    with blaming(f"{_named(figures)} cannot be computed"):
+        return figures.frames(reading)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from threading import RLock
 from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -28,8 +29,8 @@ from orchestrator.spark.tuning import BULK_BYTES
 Progress = Callable[[float], None]
 """Called with the fraction done, 0 to 1."""
 
-WRITERS = 2
-"""How many tables are written at the same time: while Spark plans one, it computes another."""
+MAKERS = 2
+"""How many tables are made and written at the same time: while Spark plans one, it computes another."""
 FILE_BYTES = 128 * 2**20
 """Telemetry for one file of a table."""
 
@@ -44,7 +45,7 @@ Made: TypeAlias = "DataFrame | pa.Table | Written"
 
 
 class TablesInTheMaking:
-    """Implements ``results.spark.Ingest``, which functions that make tables get."""
+    """Implements ``results.spark.Ingest``, which functions that make tables get, in several threads."""
 
     def __init__(
         self, spark: SparkSession, store: TableStore, runs: Sequence[RunInput], staging: Path
@@ -58,6 +59,8 @@ class TablesInTheMaking:
         self.files = 1 if size < BULK_BYTES else max(2, size // FILE_BYTES)
         """How many files a table gets."""
         self._declared = {table.name: table for table in tables_of(runs)}
+        self._making = {name: RLock() for name in self._declared}
+        """A table that others need is made once, by the first who asks."""
         self._made: dict[str, Made] = {}
         self._frames: dict[str, DataFrame] = {}
         self._kept: list[DataFrame] = []
@@ -87,16 +90,19 @@ class TablesInTheMaking:
 
     def made(self, name: str) -> Made:
         """Returns a table as it was made: in Spark, or here if it is small or as it was read."""
-        if name not in self._made:
-            declared = self._declared[name]
-            with blaming(f"the table {name!r} cannot be made"):
-                made = declared.make(self)
-            if isinstance(made, DataFrame) and declared.shared:
-                self._kept.append(made := made.persist())
-            if isinstance(made, AsRead):
-                made = self._written(declared, made)
-            self._made[name] = made
-        return self._made[name]
+        with self._making[name]:
+            if name not in self._made:
+                self._made[name] = self._make(self._declared[name])
+            return self._made[name]
+
+    def _make(self, declared: Table) -> Made:
+        with blaming(f"the table {declared.name!r} cannot be made"):
+            made = declared.make(self)
+        if isinstance(made, AsRead):
+            return self._written(declared, made)
+        if isinstance(made, DataFrame) and declared.shared:
+            self._kept.append(made := made.persist())
+        return made
 
     def _written(self, table: Table, made: AsRead) -> Written:
         place = self._staging / table.name
@@ -105,23 +111,24 @@ class TablesInTheMaking:
         return Written(tuple(write_as_read(files, self._names, table, made, place)))
 
     def table(self, name: str) -> DataFrame:
-        made = self.made(name)
-        if isinstance(made, DataFrame):
-            return made
-        if name not in self._frames:
-            schema = struct(self._declared[name].columns)
-            if isinstance(made, pa.Table):
-                frame = self._spark.createDataFrame(made.cast(kept.arrow(schema)), schema)
-            elif made.files:
-                frame = self._spark.read.schema(schema).parquet(*map(literal_path, made.files))
-            else:
-                frame = frame_of(self._spark, [], schema)
-            self._frames[name] = frame
-        return self._frames[name]
+        with self._making[name]:
+            made = self.made(name)
+            if isinstance(made, DataFrame):
+                return made
+            if name not in self._frames:
+                self._frames[name] = self._frame(made, struct(self._declared[name].columns))
+            return self._frames[name]
 
-    def tables(self) -> list[tuple[Table, Made]]:
-        """Returns all tables."""
-        return [(declared, self.made(name)) for name, declared in self._declared.items()]
+    def _frame(self, made: "pa.Table | Written", schema: StructType) -> DataFrame:
+        if isinstance(made, pa.Table):
+            return self._spark.createDataFrame(made.cast(kept.arrow(schema)), schema)
+        if made.files:
+            return self._spark.read.schema(schema).parquet(*map(literal_path, made.files))
+        return frame_of(self._spark, [], schema)
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        return tuple(self._declared.values())
 
     def forget(self) -> None:
         """Frees the memory of cached frames."""
@@ -146,13 +153,15 @@ def _prepare(
     spark: SparkSession, store: TableStore, staging: Path, runs: Sequence[RunInput], progress: Progress
 ) -> list[Fresh]:
     making = TablesInTheMaking(spark, store, runs, staging)
-    made = making.tables()
     fresh: list[Fresh] = []
-    with side_by_side(WRITERS) as together:
-        writes = [together.submit(_write, found, table, staging, making.files) for table, found in made]
-        for done, write in enumerate(writes):
-            fresh += write.result()
-            progress((done + 1) / (len(made) + 1))
+
+    def make(table: Table) -> list[Fresh]:
+        return _write(making.made(table.name), table, staging, making.files)
+
+    with side_by_side(MAKERS) as together:
+        for done, written in enumerate([together.submit(make, table) for table in making.tables]):
+            fresh += written.result()
+            progress((done + 1) / (len(making.tables) + 1))
     making.forget()
     return fresh
 

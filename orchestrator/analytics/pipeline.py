@@ -138,11 +138,8 @@ def tables_so_far(
     tell = progress or _say_nothing
     runs = unique([run for directory in directories for run in runs_in(directory)])
     _require_names(runs)
-    from orchestrator.analytics.store import TableStore
-
-    groups = {TableStore(root): group for root, group in _by_root(runs).items()}
     with _telling(runs, tell) as tell:
-        _take_in_and_then(groups, tell, spark, lambda session, store, runs: None)
+        _take_in_and_then(_by_root(runs), tell, spark, lambda session, store, runs: None)
 
 
 def write_report(
@@ -203,14 +200,14 @@ def _results(
     """Returns results by run directory: stored ones of unchanged runs, the others computed in one go."""
     from orchestrator.analytics.kept import is_result
     from orchestrator.analytics.layout import layout, stamp
-    from orchestrator.analytics.store import TableStore
+    from orchestrator.analytics.place import StorePlace
 
     prints = {run.directory.path: run.fingerprint(layout(run)) for run in runs}
     stamps = {run.directory.path: stamp(run, prints[run.directory.path]) for run in runs}
     known: dict[Path, Document] = {}
-    missing: dict[TableStore, list[RunInput]] = {}
+    missing: dict[Path, list[RunInput]] = {}
     for root, group in _by_root(runs).items():
-        store = TableStore(root)
+        store = StorePlace(root)
         made = {run: held.made for run, held in store.state.runs.items()}
         for run in group:
             path = run.directory.path
@@ -218,7 +215,7 @@ def _results(
             if is_result(kept, run) and kept["stamp"] == stamps[path] and made.get(run.run) == prints[path]:
                 known[path] = kept
             else:
-                missing.setdefault(store, []).append(run)
+                missing.setdefault(root, []).append(run)
     if missing:
         with _telling([run for group in missing.values() for run in group], tell) as tell:
             known |= _computed(missing, stamps, tell, spark)
@@ -256,17 +253,17 @@ def _starting(
 
 
 def _computed(
-    missing: Mapping["TableStore", Sequence[RunInput]],
+    missing: Mapping[Path, Sequence[RunInput]],
     stamps: Mapping[Path, str],
     tell: Progress,
     spark: "SparkSession | Spark | None",
 ) -> dict[Path, Document]:
     """Reads the runs, makes their tables, computes their results and keeps them."""
-    from orchestrator.analytics.compute import compute
-
     results: dict[Path, Document] = {}
 
     def computing(session: "SparkSession", store: "TableStore", runs: Sequence[RunInput]) -> None:
+        from orchestrator.analytics.compute import compute
+
         tell("computing results", 0.7)
         computed = compute(session, store, runs)
         for run in runs:
@@ -281,25 +278,27 @@ def _computed(
 
 
 def _take_in_and_then(
-    groups: Mapping["TableStore", Sequence[RunInput]],
+    missing: Mapping[Path, Sequence[RunInput]],
     tell: Progress,
     spark: "SparkSession | Spark | None",
     then: Callable[["SparkSession", "TableStore", Sequence[RunInput]], None],
 ) -> None:
-    """Reads the runs and makes their tables, one store after the other; calls ``then`` for each.
+    """Reads the runs and makes their tables, one folder of runs after the other; calls ``then`` for each.
 
     Little telemetry is read here, while Spark starts; much of it by Spark's processes, side by side.
     """
-    from orchestrator.analytics.intake.taking import take_in, unread
-    from orchestrator.spark.tuning import BULK_BYTES
-
-    runs = [run for group in groups.values() for run in group]
-    new = [run for store, group in groups.items() for run in unread(store, group)]
+    runs = [run for group in missing.values() for run in group]
     what = f"reading telemetry of {len(runs)} run{'s' if len(runs) > 1 else ''}"
-    is_much = sum(run.bytes() for run in new) >= BULK_BYTES
     with _starting(tell, spark, runs) as connect:
+        # Imported here: that takes a second, in which the JVM starts.
         from orchestrator.analytics.ingest import make_tables
+        from orchestrator.analytics.intake.taking import take_in, unread
+        from orchestrator.analytics.store import TableStore
+        from orchestrator.spark.tuning import BULK_BYTES
 
+        groups = {TableStore(root): group for root, group in missing.items()}
+        new = [run for store, group in groups.items() for run in unread(store, group)]
+        is_much = sum(run.bytes() for run in new) >= BULK_BYTES
         if new and not is_much:
             tell(what, 0.02)
             for store, group in groups.items():

@@ -1,4 +1,4 @@
-"""Stores what was read from runs, and the tables made of it, in ``<runs>/.tables/v<VERSION>``.
+"""Stores what was read from runs, and the tables made of it, in the folder that ``place`` names.
 
 ``records/`` has a run's records in columns, ``<table>/`` the tables; files hold rows of several runs. The log
 (``log``) names the files that count: a run's tables are complete, or not there. Everything in here is derived
@@ -7,7 +7,6 @@ and may be deleted at any time.
 
 import fcntl
 import os
-import re
 import secrets
 import shutil
 import time
@@ -27,8 +26,8 @@ from pyspark.sql.types import StructType
 
 from orchestrator.analytics import log
 from orchestrator.analytics.frames import frame_of
-from orchestrator.analytics.layout import VERSION
 from orchestrator.analytics.log import RECORDS, TABLES, State, StoredFile
+from orchestrator.analytics.place import StorePlace
 from orchestrator.analytics.schemas import struct
 from orchestrator.errors import RoveError
 from orchestrator.results import registry
@@ -50,20 +49,7 @@ class Fresh(NamedTuple):
     runs: tuple[str, ...]
 
 
-class TableStore:
-    def __init__(self, runs_root: Path) -> None:
-        self.root = runs_root / ".tables" / f"v{VERSION}"
-        self._refuse_newer()
-
-    def results(self, run: str) -> Path:
-        """Returns the file that stores results computed from the run's tables."""
-        return self.root / "results" / f"{run}.json"
-
-    @property
-    def state(self) -> State:
-        """Returns what the log says, as far as the files are there."""
-        return log.load(self.root / "log").intact(self.root)
-
+class TableStore(StorePlace):
     @contextmanager
     def writing(self) -> Iterator[Path]:
         """Makes this process the only writer, with an empty staging directory. The lock ends with the
@@ -89,16 +75,6 @@ class TableStore:
                 shutil.rmtree(staging, ignore_errors=True)
         finally:
             os.close(lock)
-
-    def _refuse_newer(self) -> None:
-        """Refuses to work beside tables that a newer Rove has made: it would not notice what is new."""
-        places = self.root.parent.glob("v*") if self.root.parent.is_dir() else ()
-        versions = [int(place.name[1:]) for place in places if re.fullmatch(r"v[0-9]{1,6}", place.name)]
-        if newer := [version for version in versions if version > VERSION]:
-            raise RoveError(
-                f"{self.root.parent} has tables of a newer Rove (v{max(newer)}; this one makes v{VERSION}): "
-                f"use that one, or delete {self.root.parent}, which can be made again from the runs"
-            )
 
     def _make_private(self) -> None:
         """Makes the store private:
