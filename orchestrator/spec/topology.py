@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from node_agent.extensions import ExtensionError
-from orchestrator.contacts.plan import ContactPlan
+from orchestrator.contacts.plan import ContactLink, ContactPlan
 from orchestrator.errors import BadInput
 from orchestrator.model.trace import Drives, Position
 from orchestrator.spec.area import AreaField
@@ -25,6 +25,7 @@ from orchestrator.spec.problems import Finding, Unusable, did_you_mean, shown, u
 from orchestrator.spec.radio import Radio80211b, RadioField, default_radio
 from orchestrator.spec.registered import file_of
 from orchestrator.spec.resources import CapacityField, CostsField
+from orchestrator.spec.wires import Wire, wire_findings, wire_links
 
 T = TypeVar("T")
 
@@ -99,6 +100,11 @@ class Topology(Section):
         default_factory=default_radio, examples=["{model: 80211b, tx_power: -10 dBm, rate: 11 Mb/s}"]
     )
 
+    wires: tuple[Wire, ...] = Field(
+        default=(),
+        description="Cables between nodes, beside the radio",
+        examples=["[{between: [b1, b2], rate: 100 Mb/s}]"],
+    )
     capacity: CapacityField = 1
     costs: CostsField = Field(default={})
     hosts: Hosts = Field(default={}, description="Real nodes: how each is reached over SSH")
@@ -168,6 +174,10 @@ class Topology(Section):
         radio = self.radio
         return radio.plan(self.node_names, seed, until) if isinstance(radio, ContactRadio) else None
 
+    def wire_links(self) -> tuple[ContactLink, ...]:
+        """Returns the cables between nodes, as links that are always up."""
+        return wire_links(self.wires)
+
     @model_validator(mode="before")
     @classmethod
     def _complete(cls, document: Any) -> Any:
@@ -189,6 +199,7 @@ class Topology(Section):
     @model_validator(mode="after")
     def _everyone_has_a_place(self) -> "Topology":
         findings = self._mobility_findings() + _unknown_nodes(self) + _unknown_owners(self)
+        findings += _wire_findings(self)
         findings += host_findings(self.node_names, self.hosts, self.defaults, self.addresses())
         if self.core is not None and CORE_HOST in self.hosts:
             findings.append(Finding(("hosts", CORE_HOST), "this is the name of the host that runs CORE"))
@@ -235,6 +246,14 @@ def _unknown_nodes(topology: Topology) -> list[Finding]:
     except ExtensionError as error:
         return [Finding((*at, "model"), str(error))]
     return [Finding((*at, *f.at), f.message, f.hint) for f in findings]
+
+
+def _wire_findings(topology: Topology) -> list[Finding]:
+    if topology.wires and isinstance(topology.radio, ContactRadio):
+        text = "contacts have no radio that wires could be beside: a link that is always up is a wire"
+        return [Finding(("wires",), text, "write it in radio.links, with always: true")]
+    found = wire_findings(topology.wires, topology.node_names)
+    return [Finding(("wires", *f.at), f.message, f.hint) for f in found]
 
 
 def _unknown_owners(topology: Topology) -> list[Finding]:
