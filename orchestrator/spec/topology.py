@@ -20,6 +20,7 @@ from orchestrator.spec.hosts import HostDefaults, Hosts, RealNode, host_findings
 from orchestrator.spec.inventory import Host
 from orchestrator.spec.links import Links, link_findings
 from orchestrator.spec.mobility import MOBILITY_MODELS, MobilityField
+from orchestrator.spec.node_ranges import RANGE_PATTERN, count_of, counted
 from orchestrator.spec.pathloss import PATH_LOSS_MODELS
 from orchestrator.spec.problems import Finding, Unusable, did_you_mean, shown, unusable
 from orchestrator.spec.radio import Radio80211b, RadioField, default_radio
@@ -42,11 +43,12 @@ def _read_nodes(value: Any) -> int | tuple[str, ...]:
         return value
     if not isinstance(value, list | tuple):
         raise unusable(f"{shown(value)} is neither a number of nodes nor a list of names", "nodes: 25")
-    if not 1 <= len(value) <= MAX_NODES:
-        raise unusable(f"a list of {len(value)} nodes: between 1 and {MAX_NODES} are supported")
+    listed = list(counted(value))
+    if not 1 <= len(listed) <= MAX_NODES:
+        raise unusable(f"a list of {len(listed)} nodes: between 1 and {MAX_NODES} are supported")
     findings: list[Finding] = []
     first: dict[str, int] = {}
-    for index, entry in enumerate(value):
+    for index, entry in listed:
         try:
             name = check_name(entry)
         except Unusable as error:
@@ -57,7 +59,7 @@ def _read_nodes(value: Any) -> int | tuple[str, ...]:
         first.setdefault(name, index)
     if findings:
         raise Unusable(*findings)
-    return tuple(value)
+    return tuple(first)
 
 
 Nodes = Annotated[
@@ -71,10 +73,11 @@ Nodes = Annotated[
                     "type": "array",
                     "minItems": 1,
                     "uniqueItems": True,
-                    "items": {"type": "string", "pattern": f"^{NAME_PATTERN}$"},
+                    "items": {"type": "string", "pattern": f"^({NAME_PATTERN}|{RANGE_PATTERN})$"},
                 },
             ],
-            "description": "How many nodes (named n01, n02, …), or a list of their names",
+            "description": "How many nodes (named n01, n02, …), or a list of their names and of ranges "
+            "such as car1..car20",
         }
     ),
 ]
@@ -190,7 +193,7 @@ class Topology(Section):
         if not isinstance(radio, dict) or radio.get("model") != MODEL_CONTACTS or "mobility" in document:
             return document
         nodes = document.get("nodes")
-        count = nodes if isinstance(nodes, int) else len(nodes) if isinstance(nodes, list | tuple) else 1
+        count = nodes if isinstance(nodes, int) else count_of(nodes) if isinstance(nodes, list | tuple) else 1
         columns = ceil(sqrt(min(max(count, 1), MAX_NODES)))
         side = f"{columns * _GRID_M} m"
         grid = {"columns": columns, "spacing": f"{_GRID_M} m"}

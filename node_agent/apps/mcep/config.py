@@ -1,14 +1,14 @@
 """What an agent is given of queries with moving interests: brokers, clients, queries, and its own drive."""
 
-from collections.abc import Callable, Iterable
-from typing import Annotated
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from node_agent.apps.mcep.areas import Areas
 from node_agent.apps.mcep.checks import check_query
 from node_agent.apps.mcep.deployment import Deployed, Deployment, check_deployment
-from node_agent.apps.mcep.geometry import Box, Circle, Point
+from node_agent.apps.mcep.geometry import Box, circles, squares
 from node_agent.apps.mcep.interest import (
     Always,
     Condition,
@@ -18,7 +18,7 @@ from node_agent.apps.mcep.interest import (
     check_condition,
 )
 from node_agent.apps.mcep.model import Completeness, McepError, Order, Policy, Quality, Query
-from node_agent.apps.mcep.sensing import Drive, Sample
+from node_agent.apps.mcep.sensing import Drive, Reading, Sample
 from node_agent.apps.mcep.situations import SITUATIONS, graph_of
 
 MOST_SECONDS = 30 * 86400.0
@@ -52,8 +52,9 @@ When = WhenMoved | WhenTimed | WhenFar | WhenPoor
 
 
 class QueryConfig(Struct, frozen=True):
-    """``focal``: the client that the interest follows. ``hosts``: the broker of each operator. ``home``: the
-    broker that moves the interest and puts results in order."""
+    """``focal``: the client that the interest follows. ``radius``: of a circle around it, or half of the edge
+    of a square. ``hosts``: the broker of each operator. ``home``: the broker that moves the interest and puts
+    results in order."""
 
     name: Name
     situation: Name
@@ -67,6 +68,7 @@ class QueryConfig(Struct, frozen=True):
     completeness: Completeness = "weak"
     suppression: bool = False
     when: When = WhenMoved()
+    shape: Literal["circle", "square"] = "circle"
 
 
 class Limits(Struct, frozen=True):
@@ -122,11 +124,8 @@ def query_of(config: QueryConfig) -> Query:
         known = ", ".join(SITUATIONS)
         raise McepError(f"query {config.name}: {error.args[0]!r} is not known; there are {known}") from None
     policy = Policy(config.order, config.completeness, config.suppression)
-    return Query(config.name, graph, config.focal, _circle(config.radius), config.history, policy)
-
-
-def _circle(radius: float) -> Callable[[Point], Circle]:
-    return lambda place: Circle(place.x, place.y, radius)
+    region = squares(2 * config.radius) if config.shape == "square" else circles(config.radius)
+    return Query(config.name, graph, config.focal, region, config.history, policy)
 
 
 def condition_of(when: When) -> Condition:
@@ -194,6 +193,14 @@ def settings_problems(settings: Settings) -> list[str]:
 def homes_of(settings: Settings, client: str) -> dict[str, str]:
     """By query whose focal object a client is, the broker that moves its interest."""
     return {each.name: each.home for each in settings.queries if each.focal == client}
+
+
+def readings_of(config: InterestConfig) -> Iterator[Reading]:
+    """What a client's sensors see, of the types that some query wants. Raises McepError, ValueError."""
+    settings, node = config.settings, config.node
+    wanted = types_of(deployment_of(settings))
+    readings = drive_of(config.drive).readings(settings.every, settings.until, settings.phase(node))
+    return (each for each in readings if each.type in wanted)
 
 
 def types_of(deployment: Deployment) -> frozenset[str]:

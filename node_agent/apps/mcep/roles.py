@@ -11,7 +11,7 @@ from typing import Protocol
 from node_agent.apps.mcep.broker import Broker
 from node_agent.apps.mcep.channel import Marker
 from node_agent.apps.mcep.client import Client
-from node_agent.apps.mcep.config import InterestConfig, deployment_of, drive_of, homes_of
+from node_agent.apps.mcep.config import InterestConfig, deployment_of, homes_of, readings_of
 from node_agent.apps.mcep.delivery import Delivered
 from node_agent.apps.mcep.geometry import Circle, Point, bounds
 from node_agent.apps.mcep.messages import Answered, Located, Said, Seen, Sent
@@ -106,9 +106,7 @@ class ClientRole:
     def __init__(self, config: InterestConfig, record: Record) -> None:
         settings = config.settings
         self.client = Client(config.node, deployment_of(settings).areas, homes_of(settings, config.node))
-        self.readings = drive_of(config.drive).readings(
-            settings.every, settings.until, settings.phase(config.node)
-        )
+        self.readings = readings_of(config)
         self._record = record
         self._found: dict[str, int] = {}
         self._at = -math.inf

@@ -4,7 +4,7 @@ Each is a function from its parameters to a graph. ``SITUATIONS`` names them for
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from node_agent.apps.mcep.checks import check_graph
@@ -27,6 +27,7 @@ from node_agent.apps.mcep.windows import (
     Step,
     ToNewest,
     Window,
+    filter_operator,
 )
 
 SPEED, LANE = "speed", "lane"
@@ -115,6 +116,16 @@ def average_speed(readings: int = 10, within: float = 25.0) -> OperatorGraph:
     return OperatorGraph((Source(SPEED, SPEED),), (averaging,), streams)
 
 
+def moving_speed(readings: int = 10, above: float = 5.0, within: float = 25.0) -> OperatorGraph:
+    """The mean of the last ``readings`` speeds above ``above`` m/s, of the last ``within`` seconds."""
+    fast = filter_operator("fast", SPEED, lambda event: speed_of(event) > above, "fast")
+    average = average_speed(readings, within).operators[0]
+    (window,) = average.windows
+    averaging = replace(average, windows=(replace(window, stream="fast"),))
+    streams = (Stream(SPEED, "fast"), Stream("fast", averaging.name), Stream(averaging.name))
+    return OperatorGraph((Source(SPEED, SPEED),), (fast, averaging), streams)
+
+
 @dataclass(frozen=True)
 class Situation:
     """``parameters``: names and defaults, all of them numbers above 0."""
@@ -132,6 +143,11 @@ SITUATIONS: dict[str, Situation] = {
     ),
     "average_speed": Situation(
         average_speed, {"readings": 10, "within": 25.0}, "the mean of the last speeds of all vehicles"
+    ),
+    "moving_speed": Situation(
+        moving_speed,
+        {"readings": 10, "above": 5.0, "within": 25.0},
+        "the mean of the last speeds of vehicles that do not stand or crawl",
     ),
 }
 

@@ -107,7 +107,11 @@ class InterestPlan(AppPlan):
 def query_line(query: QueryConfig) -> str:
     """A query in one line."""
     kept = f", and what was there {query.history:g} s before" if query.history else ""
-    return f"{query.situation} within {query.radius:g} m of {query.focal}{kept}; {condition_text(query)}"
+    if query.shape == "square":
+        where = f"in a square of {2 * query.radius:g} m around {query.focal}"
+    else:
+        where = f"within {query.radius:g} m of {query.focal}"
+    return f"{query.situation} {where}{kept}; {condition_text(query)}"
 
 
 def condition_text(query: QueryConfig) -> str:

@@ -136,7 +136,7 @@ def _query(name: str, said: QuerySection, areas: Areas, start: Sample) -> QueryC
         name,
         said.situation,
         said.focal,
-        said.radius,
+        said.radius or (said.edge or 0.0) / 2,
         home,
         {operator: said.hosts.get(operator, home) for operator in operators},
         dict(said.parameters),
@@ -144,11 +144,12 @@ def _query(name: str, said: QuerySection, areas: Areas, start: Sample) -> QueryC
         said.order,
         said.completeness,
         said.suppression,
-        _when(said.switch),
+        switch_of(said.switch),
+        "circle" if said.edge is None else "square",
     )
 
 
-def _when(switch: SwitchSection) -> When:
+def switch_of(switch: SwitchSection) -> When:
     if switch.after is not None:
         return WhenTimed(switch.after)
     if switch.distance is not None:

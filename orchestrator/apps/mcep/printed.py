@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
-from node_agent.apps.mcep.config import drive_of, query_of
+from node_agent.apps.mcep.config import QueryConfig, drive_of, query_of
 from orchestrator.apps.mcep.plan import Recorded, query_line
 
 if TYPE_CHECKING:
@@ -71,12 +71,18 @@ def svg(recorded: Recorded) -> str:
     starts = {client: drive_of(recorded.drives[client]).at(0.0) for client in settings.clients}
     for query in settings.queries:
         x, y = at(starts[query.focal].x, starts[query.focal].y)
-        parts.append(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{query.radius * scale:.1f}" fill="#fc08" stroke="#a60"/>'
-        )
+        parts.append(_region(query, x, y, query.radius * scale))
     for client, place in starts.items():
         x, y = at(place.x, place.y)
         parts.append(
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="#555"><title>{escape(client)}</title></circle>'
         )
     return "\n".join([*parts, "</svg>\n"])
+
+
+def _region(query: QueryConfig, x: float, y: float, radius: float) -> str:
+    look = 'fill="#fc08" stroke="#a60"'
+    if query.shape == "square":
+        corner = f'x="{x - radius:.1f}" y="{y - radius:.1f}"'
+        return f'<rect {corner} width="{2 * radius:.1f}" height="{2 * radius:.1f}" {look}/>'
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" {look}/>'

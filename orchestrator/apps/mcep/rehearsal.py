@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from node_agent.apps.mcep.broker import Broker
 from node_agent.apps.mcep.client import Client
-from node_agent.apps.mcep.config import deployment_of, drive_of, homes_of
+from node_agent.apps.mcep.config import deployment_of, homes_of, readings_of
 from node_agent.apps.mcep.geometry import Point
 from node_agent.apps.mcep.messages import Said, Seen, Sent
 from node_agent.apps.mcep.progress import GONE
@@ -62,9 +62,7 @@ class Rehearsal:
         return self._results()
 
     def _readings(self, name: str) -> Iterator[tuple[float, str, Reading]]:
-        settings = self._recorded.settings
-        drive = drive_of(self._recorded.drives[name])
-        for reading in drive.readings(settings.every, settings.until, settings.phase(name)):
+        for reading in readings_of(self._recorded.config(name)):
             yield reading.t, name, reading
 
     def _tick(self) -> None:

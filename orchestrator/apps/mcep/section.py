@@ -70,7 +70,10 @@ class QuerySection(Section):
 
     situation: str = Field(description="; ".join(f"{name}: {each.says}" for name, each in SITUATIONS.items()))
     focal: str = Field(description="The client that the interest follows", examples=["car1"])
-    radius: PositiveLength = Field(examples=["300 m"])
+    radius: PositiveLength | None = Field(default=None, description="Of a circle", examples=["300 m"])
+    edge: PositiveLength | None = Field(
+        default=None, description="Of a square, instead of a circle", examples=["500 m"]
+    )
     history: Duration = Field(default=0.0, description="So long before each switch is wanted, too")
     parameters: dict[str, Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]] = Field(default={})
     order: Order = Field(
@@ -88,6 +91,13 @@ class QuerySection(Section):
         description="The broker that moves the interest; if not given, the one of the first place",
     )
     hosts: dict[str, str] = Field(default={}, description="Brokers of operators; if not given, the home")
+
+    @model_validator(mode="after")
+    def _has_a_region(self) -> "QuerySection":
+        if (self.radius is None) == (self.edge is None):
+            given = "neither radius nor edge is" if self.radius is None else "radius and edge are"
+            raise unusable(f"{given} given: a region is a circle or a square", "give one of them")
+        return self
 
     @model_validator(mode="after")
     def _is_known(self) -> "QuerySection":

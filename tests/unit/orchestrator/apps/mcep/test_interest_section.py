@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from pydantic import ValidationError
 
-from node_agent.apps.mcep.config import problems
+from node_agent.apps.mcep.config import drive_of, problems, query_of, readings_of
+from node_agent.apps.mcep.geometry import Box, Point
 from orchestrator.apps.mcep.application import INTEREST
 from orchestrator.apps.mcep.plan import recorded_in
 from orchestrator.planning.semantics import plan_run
@@ -47,6 +49,25 @@ def test_each_node_gets_its_part_and_the_manifest_all_of_it() -> None:
     assert "average_speed within 150 m of car1" in shown and "speed → averaging on b" in shown
     assert "<circle" in plan.graph("svg") and "averaging" in plan.graph("mmd")
     assert plan.document()["brokers"]["b1"] == [0, 0, 200, 200]
+
+
+def test_clients_tell_only_what_some_query_wants() -> None:
+    recorded = planned(document()).recorded
+    lanes = "0,10,10,5,street_0\n5,20,10,5,street_1\n9,30,10,5,street_0"
+    other = msgspec.structs.replace(recorded, drives={**recorded.drives, "car1": lanes})
+    assert {each.type for each in readings_of(other.config("car1"))} == {"speed"}
+    assert {each.type for each in drive_of(lanes).readings(1.0, 9.5)} == {"speed", "lane"}
+
+
+def test_a_region_is_a_circle_or_a_square() -> None:
+    square = {key: value for key, value in QUERY.items() if key != "radius"}
+    plan = planned(document({"queries": {"near": {**square, "edge": "300 m"}}}))
+    (config,) = plan.recorded.settings.queries
+    assert query_of(config).interest(Point(200, 100)) == Box(50, -50, 350, 250)
+    assert "in a square of 300 m around car1" in "\n".join(map(str, plan.shown()))
+    assert plan.graph("svg").count("<rect") == 3
+    assert "neither radius nor edge is given" in misread({"queries": {"near": square}})[0]
+    assert "radius and edge are given" in misread(query(edge="9 m"))[0]
 
 
 def test_every_error_is_told_at_once() -> None:
