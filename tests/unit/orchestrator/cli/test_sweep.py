@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from orchestrator.cli.app import app
+from orchestrator.cli.performing import without_secrets
 from orchestrator.errors import BadInput, RoveError
 from orchestrator.runs.run_directory import RunDirectory
 from tests.unit.rove_process import (
@@ -145,3 +146,23 @@ def test_no_id_of_a_sweep_leads_elsewhere_or_removes_what_is_there(tmp_path: Pat
     assert isinstance(ended.exception, BadInput), ended.output
     assert ("is no sweep" if run_id == "mine" else "cannot be used") in str(ended.exception)
     assert mine.read_text() == "precious"
+
+
+def test_no_run_keeps_the_secrets_of_a_command_line() -> None:
+    given = [
+        "sweep",
+        "f.yaml",
+        "--spark-conf",
+        "spark.authenticate.secret=a=b",
+        "--spark-conf=spark.x.password=c",
+    ]
+    kept = [
+        "sweep",
+        "f.yaml",
+        "--spark-conf",
+        "spark.authenticate.secret=…",
+        "--spark-conf=spark.x.password=…",
+    ]
+    assert without_secrets(given) == kept
+    plain = ["sweep", "secret=1.yaml", "--spark-conf", "spark.executor.memory=4g"]
+    assert without_secrets(plain) == plain
