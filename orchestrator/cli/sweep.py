@@ -17,7 +17,7 @@ from orchestrator.cli.references import DEFAULT_ROOT, ExperimentFile, RunsDir, c
 from orchestrator.cli.spark_options import SparkConf
 from orchestrator.cli.sweep_progress import SweepProgress
 from orchestrator.errors import BadInput
-from orchestrator.runs.run_directory import RunDirectory
+from orchestrator.runs.run_directory import RunDirectory, require_id
 
 if TYPE_CHECKING:
     from orchestrator.lifecycle.invocation import Elsewhere, Invocation
@@ -164,6 +164,7 @@ def _begun(prepared: Prepared, run_id: str | None, runs_dir: Path) -> RunDirecto
     name = prepared.experiment.name
     if run_id is None:
         return latest_sweep(runs_dir, name)
+    require_id(run_id)
     named = RunDirectory(runs_dir / name / run_id)
     if not named.path.exists() or remove_unborn(named):
         return None

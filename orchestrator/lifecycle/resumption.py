@@ -20,7 +20,7 @@ from orchestrator.planning.bundle import SPEC, bundle
 from orchestrator.planning.sweep import Cell
 from orchestrator.runs import run_directory
 from orchestrator.runs.files import readable, sync_directory
-from orchestrator.runs.journal import Journal
+from orchestrator.runs.journal import Journal, unlocked_path
 from orchestrator.runs.run_directory import RunDirectory, member_id, remove_path
 from orchestrator.runs.sweep_state import was_cut_off
 from orchestrator.runs.verdict import Verdict, read_verdict
@@ -50,7 +50,14 @@ def latest_sweep(root: Path, experiment: str) -> RunDirectory | None:
 
 
 def remove_unborn(directory: RunDirectory) -> bool:
-    """Removes the directory of a command that was killed before it had written what it wanted to run."""
+    """Removes the directory of a command that was killed before it had written what it wanted to run.
+
+    The journal comes first: a directory with anything but no journal is somebody's own, and stays.
+    """
+    journals = (directory.journal, unlocked_path(directory.journal))
+    is_ours = any(path.exists() for path in journals) or not any(directory.path.iterdir())
+    if directory.path.is_symlink() or not is_ours:
+        return False
     written = (directory.sweep, directory.manifest, directory.verdict, directory.network)
     if any(path.exists() for path in written) or state_of(directory) is not State.DEAD:
         return False
