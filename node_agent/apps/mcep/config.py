@@ -1,6 +1,8 @@
 """What an agent is given of queries with moving interests: brokers, clients, queries, and its own drive."""
 
+import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -8,6 +10,7 @@ from msgspec import Meta, Struct
 from node_agent.apps.mcep.areas import Areas
 from node_agent.apps.mcep.checks import check_query
 from node_agent.apps.mcep.deployment import Deployed, Deployment, check_deployment
+from node_agent.apps.mcep.foretold import Foretold, prediction_of
 from node_agent.apps.mcep.geometry import Box, Circle, Point
 from node_agent.apps.mcep.interest import (
     Always,
@@ -53,7 +56,8 @@ When = WhenMoved | WhenTimed | WhenFar | WhenPoor
 
 class QueryConfig(Struct, frozen=True):
     """``focal``: the client that the interest follows. ``hosts``: the broker of each operator. ``home``: the
-    broker that moves the interest and puts results in order."""
+    broker that moves the interest and puts results in order. ``cells``: the region is around the middle of
+    the square of this size where the object is, not around the object; 0: around the object."""
 
     name: Name
     situation: Name
@@ -67,6 +71,21 @@ class QueryConfig(Struct, frozen=True):
     completeness: Completeness = "weak"
     suppression: bool = False
     when: When = WhenMoved()
+    cells: Annotated[float, Meta(ge=0, le=1e7)] = 0.0
+    foretold: Foretold | None = None
+
+    @property
+    def asks(self) -> str:
+        """What queries must have in common to share graphs; empty if this one shares none."""
+        if self.completeness != "strong":
+            return ""
+        said = ", ".join(f"{name} {value:g}" for name, value in sorted(self.parameters.items()))
+        return f"{self.situation} ({said})" if said else self.situation
+
+    @property
+    def has_graphs(self) -> bool:
+        """Whether it has a graph for each region. What it delivers then depends on what was ready when."""
+        return self.foretold is not None or self.completeness == "strong"
 
 
 class Limits(Struct, frozen=True):
@@ -106,12 +125,19 @@ class InterestConfig(Struct, frozen=True):
 def deployment_of(settings: Settings) -> Deployment:
     """Raises McepError."""
     areas = Areas({name: Box(*corners) for name, corners in settings.areas.items()})
-    queries = tuple(deployed(each) for each in settings.queries)
-    return Deployment(areas, settings.clients, queries, settings.ttl)
+    queries = [deployed(each) for each in settings.queries]
+    first: dict[str, Deployed] = {}
+    for number, each in enumerate(queries):
+        if each.asks:  # those who ask for the same have one graph, which knows that it is the same
+            graph = first.setdefault(each.asks, each).query.graph
+            queries[number] = replace(each, query=replace(each.query, graph=graph))
+    return Deployment(areas, settings.clients, tuple(queries), settings.ttl)
 
 
 def deployed(config: QueryConfig) -> Deployed:
-    return Deployed(query_of(config), config.hosts, config.home, condition_of(config.when))
+    prediction = None if config.foretold is None else prediction_of(config.foretold)
+    condition = condition_of(config.when)
+    return Deployed(query_of(config), config.hosts, config.home, condition, prediction, config.asks)
 
 
 def query_of(config: QueryConfig) -> Query:
@@ -122,11 +148,18 @@ def query_of(config: QueryConfig) -> Query:
         known = ", ".join(SITUATIONS)
         raise McepError(f"query {config.name}: {error.args[0]!r} is not known; there are {known}") from None
     policy = Policy(config.order, config.completeness, config.suppression)
-    return Query(config.name, graph, config.focal, _circle(config.radius), config.history, policy)
+    interest = _circle(config.radius, config.cells)
+    return Query(config.name, graph, config.focal, interest, config.history, policy)
 
 
-def _circle(radius: float) -> Callable[[Point], Circle]:
-    return lambda place: Circle(place.x, place.y, radius)
+def _circle(radius: float, cells: float) -> Callable[[Point], Circle]:
+    if not cells:
+        return lambda place: Circle(place.x, place.y, radius)
+
+    def middle(at: float) -> float:
+        return (math.floor(at / cells) + 0.5) * cells
+
+    return lambda place: Circle(middle(place.x), middle(place.y), radius)
 
 
 def condition_of(when: When) -> Condition:

@@ -107,7 +107,8 @@ class InterestPlan(AppPlan):
 def query_line(query: QueryConfig) -> str:
     """A query in one line."""
     kept = f", and what was there {query.history:g} s before" if query.history else ""
-    return f"{query.situation} within {query.radius:g} m of {query.focal}{kept}; {condition_text(query)}"
+    of = f"the middle of the {query.cells:g} m square of {query.focal}" if query.cells else query.focal
+    return f"{query.situation} within {query.radius:g} m of {of}{kept}; {condition_text(query)}"
 
 
 def condition_text(query: QueryConfig) -> str:

@@ -5,6 +5,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from node_agent.apps.mcep.config import drive_of, query_of
+from orchestrator.apps.mcep.foretelling import foretold_text
 from orchestrator.apps.mcep.plan import Recorded, query_line
 
 if TYPE_CHECKING:
@@ -26,6 +27,11 @@ def plan_lines(recorded: Recorded) -> "Iterator[Text]":
             yield Text(f"  {stream.producer} → {stream.successor}{where}")
         promise = f"order {each.order}, completeness {each.completeness}"
         yield Text(f"  home {each.home}; {promise}{', with suppression' if each.suppression else ''}")
+        if each.foretold is not None:
+            yield Text(f"  {foretold_text(each.foretold)}")
+        if each.asks:
+            same = [other.name for other in settings.queries if other.asks == each.asks]
+            yield Text(f"  shares graphs of the same region: {', '.join(same)}")
     yield Text(f"brokers keep events for {settings.ttl:g} s; clients read every {settings.every:g} s")
     for name, (x0, y0, x1, y1) in settings.areas.items():
         yield Text(f"  {name}: ({x0:g}, {y0:g}) to ({x1:g}, {y1:g}) m")

@@ -6,12 +6,13 @@ interest:
     ahead: {situation: accident, focal: car1, radius: 300 m, history: 60s, switch: {after: 5s}}
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from node_agent.apps.mcep.model import Completeness, Order
 from node_agent.apps.mcep.situations import SITUATIONS
+from orchestrator.apps.mcep.foretelling import PredictSection
 from orchestrator.spec.application import AppSection
 from orchestrator.spec.base import Name, Section
 from orchestrator.spec.problems import Finding, Unusable, did_you_mean, shown, unusable
@@ -66,7 +67,12 @@ class SwitchSection(Section):
 class QuerySection(Section):
     """A situation wanted around a client, wherever it is."""
 
-    other_names = {"focal_object": "focal", "delta": "history", "condition": "switch"}  # noqa: RUF012
+    other_names: ClassVar[dict[str, str]] = {
+        "focal_object": "focal",
+        "delta": "history",
+        "condition": "switch",
+        "prediction": "predict",
+    }
 
     situation: str = Field(description="; ".join(f"{name}: {each.says}" for name, each in SITUATIONS.items()))
     focal: str = Field(description="The client that the interest follows", examples=["car1"])
@@ -77,7 +83,13 @@ class QuerySection(Section):
         default="spatiotemporal", description="Within and between regions, between them only, or none"
     )
     completeness: Completeness = Field(
-        default="weak", description="All results of a region before the next one, or what is ready"
+        default="weak",
+        description="All results of a region before the next one, the same for all who ask, or what is ready",
+    )
+    cells: PositiveLength | None = Field(
+        default=None,
+        description="The region is around the middle of the square of this size where the object is",
+        examples=["200 m"],
     )
     suppression: bool = Field(
         default=False, strict=True, description="What the last region brought is not sent again"
@@ -88,6 +100,9 @@ class QuerySection(Section):
         description="The broker that moves the interest; if not given, the one of the first place",
     )
     hosts: dict[str, str] = Field(default={}, description="Brokers of operators; if not given, the home")
+    predict: PredictSection | None = Field(
+        default=None, description="Prepares graphs where the object will be", examples=[{"ahead": "2s"}]
+    )
 
     @model_validator(mode="after")
     def _is_known(self) -> "QuerySection":

@@ -65,7 +65,7 @@ def test_every_error_is_told_at_once() -> None:
         ({"keep": "6s"}, "queries.near", "a switch needs 10 s of them"),
         ({"clients": ["b1", "car1"]}, "clients.0", "is a broker"),
         (query(situation="accident", parameters={}), "queries.near.situation", "have no lanes"),
-        (query(completeness="strong"), "queries.near.completeness", "do not share graphs"),
+        (query(completeness="strong"), "queries.near.completeness", "share the graph of a region"),
         (query(completeness="best_effort"), "queries.near", "suppression needs complete epochs"),
         (
             query(switch={"quality": {"precision": "90%", "recall": "90%"}}),
