@@ -7,11 +7,11 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from node_agent.apps.mcep.areas import Areas
+from node_agent.apps.mcep.areas import MOST_CORNERS, Areas, shaped
 from node_agent.apps.mcep.checks import check_query
 from node_agent.apps.mcep.deployment import Deployed, Deployment, check_deployment
 from node_agent.apps.mcep.foretold import Foretold, prediction_of
-from node_agent.apps.mcep.geometry import Box, Circle, Point
+from node_agent.apps.mcep.geometry import Box, Circle, Point, Polygon
 from node_agent.apps.mcep.interest import (
     Always,
     Condition,
@@ -99,7 +99,8 @@ class Limits(Struct, frozen=True):
 class Settings(Struct, frozen=True):
     """What all nodes are given. ``areas``: of brokers, each as (x0, y0, x1, y1). ``every``: seconds between
     two readings of a client's speed. ``until``: when clients leave, in seconds after the beginning. ``ttl``:
-    for how many seconds brokers keep events."""
+    for how many seconds brokers keep events. ``polygons``: the corners of areas that are no boxes; those in
+    ``areas`` are around them."""
 
     areas: dict[Name, tuple[Metres, Metres, Metres, Metres]]
     clients: tuple[Name, ...]
@@ -108,6 +109,7 @@ class Settings(Struct, frozen=True):
     until: Seconds
     ttl: Seconds
     limits: Limits = Limits()
+    polygons: dict[Name, Annotated[tuple[tuple[Metres, Metres], ...], Meta(max_length=MOST_CORNERS)]] = {}
 
     def phase(self, client: str) -> float:
         """When a client reads its speed for the first time: not all at the same moment."""
@@ -124,7 +126,7 @@ class InterestConfig(Struct, frozen=True):
 
 def deployment_of(settings: Settings) -> Deployment:
     """Raises McepError."""
-    areas = Areas({name: Box(*corners) for name, corners in settings.areas.items()})
+    areas = areas_of(settings)
     queries = [deployed(each) for each in settings.queries]
     first: dict[str, Deployed] = {}
     for number, each in enumerate(queries):
@@ -132,6 +134,16 @@ def deployment_of(settings: Settings) -> Deployment:
             graph = first.setdefault(each.asks, each).query.graph
             queries[number] = replace(each, query=replace(each.query, graph=graph))
     return Deployment(areas, settings.clients, tuple(queries), settings.ttl)
+
+
+def areas_of(settings: Settings) -> Areas:
+    """Raises McepError."""
+    shapes: dict[str, Box | Polygon] = {name: Box(*each) for name, each in settings.areas.items()}
+    if strangers := sorted(settings.polygons.keys() - shapes.keys()):
+        raise McepError(f"{strangers[0]} has a polygon, and is no broker")
+    for name, corners in settings.polygons.items():
+        shapes[name] = Polygon(tuple(Point(*each) for each in corners))
+    return shaped(shapes)
 
 
 def deployed(config: QueryConfig) -> Deployed:

@@ -94,6 +94,7 @@ class InterestPlan(AppPlan):
                 {**msgspec.to_builtins(each), "follows": query_line(each)} for each in settings.queries
             ],
             "brokers": {name: list(box) for name, box in settings.areas.items()},
+            "polygons": {name: [list(each) for each in found] for name, found in settings.polygons.items()},
             "clients": list(settings.clients),
             "kept_s": settings.ttl,
         }

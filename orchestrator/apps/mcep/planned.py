@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from node_agent.apps.mcep.areas import Areas, check_areas, grid
+from node_agent.apps.mcep.areas import Areas, check_areas, grid, shaped
 from node_agent.apps.mcep.checks import check_query
 from node_agent.apps.mcep.config import (
     Limits,
@@ -54,7 +54,8 @@ def planned_interest(entry: AppEntry) -> Recorded:
     ttl = needed if section.keep is None else section.keep
     boxes = {name: (box.x0, box.y0, box.x1, box.y1) for name, box in areas.boxes.items()}
     limits = Limits(section.room.waiting, section.room.stored)
-    settings = Settings(boxes, clients, queries, section.read, until, ttl, limits)
+    polygons = {name: tuple((x, y) for x, y in each.corners) for name, each in areas.polygons.items()}
+    settings = Settings(boxes, clients, queries, section.read, until, ttl, limits, polygons)
     _check(settings, section, drives, at)
     return Recorded(settings, {name: drive_text(samples) for name, samples in drives.items()})
 
@@ -108,7 +109,7 @@ def _areas(section: InterestSettings, entry: AppEntry, at: Place) -> Areas:
         if len(given) < len(section.brokers):
             first = next(name for name in section.brokers if name not in given)
             raise McepError(f"{first} has no area, and others have one; give all of them one, or none")
-        areas = Areas({name: Box(each.x[0], each.y[0], each.x[1], each.y[1]) for name, each in given.items()})
+        areas = shaped({name: each.shape for name, each in given.items()})
         check_areas(areas, whole)
     except McepError as error:
         raise Unusable(Finding((*at, "brokers"), str(error))) from error

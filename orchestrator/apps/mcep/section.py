@@ -10,6 +10,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from node_agent.apps.mcep.areas import MOST_CORNERS
+from node_agent.apps.mcep.geometry import Box, Point, Polygon
 from node_agent.apps.mcep.model import Completeness, Order
 from node_agent.apps.mcep.situations import SITUATIONS
 from orchestrator.apps.mcep.foretelling import PredictSection
@@ -21,22 +23,65 @@ from orchestrator.spec.units import DURATION, SHARE, Duration, Length, PositiveD
 Stretch = tuple[Length, Length]
 
 
-class AreaSection(Section):
-    """The rectangle that a broker serves."""
+def _read_corners(value: Any) -> Any:
+    if value is None:
+        return None
+    if not isinstance(value, list | tuple) or not 3 <= len(value) <= MOST_CORNERS:
+        text = f"{shown(value)} is no polygon: it has 3 to {MOST_CORNERS} corners"
+        raise unusable(text, "polygon: [[0 m, 0 m], [500 m, 0 m], [0 m, 500 m]]")
+    findings = [
+        Finding((number,), f"{shown(each)} is no corner", "write it like [500 m, 0 m]")
+        for number, each in enumerate(value)
+        if not isinstance(each, list | tuple) or len(each) != 2
+    ]
+    if findings:
+        raise Unusable(findings[0])
+    return tuple(map(tuple, value))
 
-    x: Stretch = Field(description="From where to where", examples=[["0 m", "500 m"]])
-    y: Stretch = Field(examples=[["0 m", "500 m"]])
+
+Corners = Annotated[
+    tuple[Stretch, ...],
+    BeforeValidator(_read_corners, json_schema_input_type=list[tuple[float | str, float | str]]),
+]
+
+
+class AreaSection(Section):
+    """The part of the area that a broker serves: a rectangle, or a polygon."""
+
+    x: Stretch | None = Field(default=None, description="From where to where", examples=[["0 m", "500 m"]])
+    y: Stretch | None = Field(default=None, examples=[["0 m", "500 m"]])
+    polygon: Corners | None = Field(
+        default=None,
+        description="Its corners, one after the other",
+        examples=[[["0 m", "0 m"], ["500 m", "0 m"], ["0 m", "500 m"]]],
+    )
 
     @model_validator(mode="after")
     def _is_an_area(self) -> "AreaSection":
-        findings = [
-            Finding((key,), "the area is empty: it must end after it begins", f"{key}: [0 m, 500 m]")
-            for key, (begin, end) in (("x", self.x), ("y", self.y))
-            if begin >= end
-        ]
+        if self.polygon is not None and (self.x is not None or self.y is not None):
+            raise unusable("a rectangle and a polygon are given: an area has one form", "leave one out")
+        findings = []
+        for key, stretch in (("x", self.x), ("y", self.y)):
+            if stretch is None:
+                if self.polygon is None:
+                    text, hint = (
+                        f"{key} is missing: where does the area begin and end?",
+                        f"{key}: [0 m, 500 m]",
+                    )
+                    findings.append(Finding((), text, f"{hint}, or give a polygon"))
+            elif stretch[0] >= stretch[1]:
+                text = "the area is empty: it must end after it begins"
+                findings.append(Finding((key,), text, f"{key}: [0 m, 500 m]"))
         if findings:
             raise Unusable(*findings)
         return self
+
+    @property
+    def shape(self) -> Box | Polygon:
+        if self.polygon is not None:
+            return Polygon(tuple(Point(*each) for each in self.polygon))
+        assert self.x is not None and self.y is not None, "validated"
+        return Box(self.x[0], self.y[0], self.x[1], self.y[1])
 
 
 class QualitySection(Section):

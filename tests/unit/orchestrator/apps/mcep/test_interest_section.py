@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from pydantic import ValidationError
 
-from node_agent.apps.mcep.config import problems
+from node_agent.apps.mcep.config import areas_of, problems, settings_problems
+from node_agent.apps.mcep.geometry import Point
 from orchestrator.apps.mcep.application import INTEREST
 from orchestrator.apps.mcep.plan import recorded_in
 from orchestrator.planning.semantics import plan_run
@@ -101,4 +103,53 @@ def test_what_cannot_work_is_one_clear_error(interest: dict[str, Any], place: st
 )
 def test_what_cannot_be_read_is_one_clear_error(interest: dict[str, Any], words: str) -> None:
     (message,) = misread(interest)
+    assert words in message
+
+
+TRIANGLES = {
+    "b1": {"polygon": [["0 m", "0 m"], ["400 m", "0 m"], ["400 m", "200 m"]]},
+    "b2": {"polygon": [["0 m", "0 m"], ["400 m", "200 m"], ["0 m", "200 m"]]},
+}
+
+
+def test_brokers_can_have_polygons() -> None:
+    plan = planned(document({"brokers": TRIANGLES}))
+    settings = plan.recorded.settings
+    assert list(settings.areas["b1"]) == [0, 0, 400, 200]
+    assert list(settings.polygons["b1"][2]) == [400, 200]
+    found = areas_of(settings)
+    assert [found.leaf(Point(300, 20)), found.leaf(Point(20, 100))] == ["b1", "b2"]
+    assert recorded_in(plan.record()) == plan.recorded
+    assert all(problems(plan.agent_config(node), node) == [] for node in plan.nodes())
+    shown = "\n".join(map(str, plan.shown()))
+    assert "b1: the polygon (0, 0), (400, 0), (400, 200) m" in shown
+    assert "<polygon" in plan.graph("svg") and plan.document()["polygons"]["b2"][1] == [400, 200]
+    strange = msgspec.structs.replace(settings, polygons={"car1": settings.polygons["b1"]})
+    assert settings_problems(strange) == ["car1 has a polygon, and is no broker"]
+
+
+@pytest.mark.parametrize(
+    ("brokers", "words"),
+    [
+        ({"b1": TRIANGLES["b1"]}, "no broker serves the area at"),
+        ({**TRIANGLES, "b3": {"x": [0, 50], "y": [0, 50]}}, "both b2 and b3 serve the area at"),
+        ({**TRIANGLES, "b3": None}, "b3 has no area, and others have one"),
+    ],
+)
+def test_brokers_that_do_not_cover_the_area_are_one_error(brokers: dict[str, Any], words: str) -> None:
+    ((at, message),) = misplanned({"brokers": brokers})
+    assert at == "interest.brokers" and words in message
+
+
+@pytest.mark.parametrize(
+    ("area", "words"),
+    [
+        ({"polygon": [["0 m", "0 m"], ["4 m", "0 m"]]}, "is no polygon: it has 3 to 400 corners"),
+        ({"polygon": [["0 m", "0 m"], ["4 m"], ["1 m", "1 m"]]}, "is no corner"),
+        ({"x": [0, 1], "y": [0, 1], "polygon": TRIANGLES["b1"]["polygon"]}, "an area has one form"),
+        ({"x": [0, 1]}, "y is missing"),
+    ],
+)
+def test_an_area_of_no_form_is_one_error(area: dict[str, Any], words: str) -> None:
+    (message,) = misread({"brokers": {"b1": area, "b2": {"x": [0, 1], "y": [0, 1]}}})
     assert words in message
