@@ -1,14 +1,17 @@
 """What an agent is given of queries with moving interests: brokers, clients, queries, and its own drive."""
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from node_agent.apps.mcep.areas import Areas
+from node_agent.apps.mcep.areas import MOST_CORNERS, Areas, shaped
 from node_agent.apps.mcep.checks import check_query
 from node_agent.apps.mcep.deployment import Deployed, Deployment, check_deployment
-from node_agent.apps.mcep.geometry import Box, circles, squares
+from node_agent.apps.mcep.foretold import Foretold, prediction_of
+from node_agent.apps.mcep.geometry import Box, Point, Polygon, Region, circles, squares
 from node_agent.apps.mcep.interest import (
     Always,
     Condition,
@@ -54,7 +57,8 @@ When = WhenMoved | WhenTimed | WhenFar | WhenPoor
 class QueryConfig(Struct, frozen=True):
     """``focal``: the client that the interest follows. ``radius``: of a circle around it, or half of the edge
     of a square. ``hosts``: the broker of each operator. ``home``: the broker that moves the interest and puts
-    results in order."""
+    results in order. ``cells``: the region is around the middle of the square of this size where the object
+    is, not around the object; 0: around the object."""
 
     name: Name
     situation: Name
@@ -69,6 +73,21 @@ class QueryConfig(Struct, frozen=True):
     suppression: bool = False
     when: When = WhenMoved()
     shape: Literal["circle", "square"] = "circle"
+    cells: Annotated[float, Meta(ge=0, le=1e7)] = 0.0
+    foretold: Foretold | None = None
+
+    @property
+    def asks(self) -> str:
+        """What queries must have in common to share graphs; empty if this one shares none."""
+        if self.completeness != "strong":
+            return ""
+        said = ", ".join(f"{name} {value:g}" for name, value in sorted(self.parameters.items()))
+        return f"{self.situation} ({said})" if said else self.situation
+
+    @property
+    def has_graphs(self) -> bool:
+        """Whether it has a graph for each region. What it delivers then depends on what was ready when."""
+        return self.foretold is not None or self.completeness == "strong"
 
 
 class Limits(Struct, frozen=True):
@@ -82,7 +101,8 @@ class Limits(Struct, frozen=True):
 class Settings(Struct, frozen=True):
     """What all nodes are given. ``areas``: of brokers, each as (x0, y0, x1, y1). ``every``: seconds between
     two readings of a client's speed. ``until``: when clients leave, in seconds after the beginning. ``ttl``:
-    for how many seconds brokers keep events."""
+    for how many seconds brokers keep events. ``polygons``: the corners of areas that are no boxes; those in
+    ``areas`` are around them."""
 
     areas: dict[Name, tuple[Metres, Metres, Metres, Metres]]
     clients: tuple[Name, ...]
@@ -91,6 +111,7 @@ class Settings(Struct, frozen=True):
     until: Seconds
     ttl: Seconds
     limits: Limits = Limits()
+    polygons: dict[Name, Annotated[tuple[tuple[Metres, Metres], ...], Meta(max_length=MOST_CORNERS)]] = {}
 
     def phase(self, client: str) -> float:
         """When a client reads its speed for the first time: not all at the same moment."""
@@ -107,13 +128,30 @@ class InterestConfig(Struct, frozen=True):
 
 def deployment_of(settings: Settings) -> Deployment:
     """Raises McepError."""
-    areas = Areas({name: Box(*corners) for name, corners in settings.areas.items()})
-    queries = tuple(deployed(each) for each in settings.queries)
-    return Deployment(areas, settings.clients, queries, settings.ttl)
+    areas = areas_of(settings)
+    queries = [deployed(each) for each in settings.queries]
+    first: dict[str, Deployed] = {}
+    for number, each in enumerate(queries):
+        if each.asks:  # those who ask for the same have one graph, which knows that it is the same
+            graph = first.setdefault(each.asks, each).query.graph
+            queries[number] = replace(each, query=replace(each.query, graph=graph))
+    return Deployment(areas, settings.clients, tuple(queries), settings.ttl)
+
+
+def areas_of(settings: Settings) -> Areas:
+    """Raises McepError."""
+    shapes: dict[str, Box | Polygon] = {name: Box(*each) for name, each in settings.areas.items()}
+    if strangers := sorted(settings.polygons.keys() - shapes.keys()):
+        raise McepError(f"{strangers[0]} has a polygon, and is no broker")
+    for name, corners in settings.polygons.items():
+        shapes[name] = Polygon(tuple(Point(*each) for each in corners))
+    return shaped(shapes)
 
 
 def deployed(config: QueryConfig) -> Deployed:
-    return Deployed(query_of(config), config.hosts, config.home, condition_of(config.when))
+    prediction = None if config.foretold is None else prediction_of(config.foretold)
+    condition = condition_of(config.when)
+    return Deployed(query_of(config), config.hosts, config.home, condition, prediction, config.asks)
 
 
 def query_of(config: QueryConfig) -> Query:
@@ -125,7 +163,18 @@ def query_of(config: QueryConfig) -> Query:
         raise McepError(f"query {config.name}: {error.args[0]!r} is not known; there are {known}") from None
     policy = Policy(config.order, config.completeness, config.suppression)
     region = squares(2 * config.radius) if config.shape == "square" else circles(config.radius)
-    return Query(config.name, graph, config.focal, region, config.history, policy)
+    return Query(config.name, graph, config.focal, _by_cells(region, config.cells), config.history, policy)
+
+
+def _by_cells(region: Callable[[Point], Region], size: float) -> Callable[[Point], Region]:
+    """The region around the middle of the square where a place is; without a size, around the place."""
+    if not size:
+        return region
+
+    def middle(at: float) -> float:
+        return (math.floor(at / size) + 0.5) * size
+
+    return lambda place: region(Point(middle(place.x), middle(place.y)))
 
 
 def condition_of(when: When) -> Condition:

@@ -96,9 +96,10 @@ class BrokerRole:
 
     def _report(self) -> None:
         for query in self._own:
-            markers = self.broker.markers(query)
-            for marker in markers[self._told[query] :]:
-                self._record(_switched(query, marker))
+            markers, how = self.broker.markers(query), self.broker.how(query)
+            for number in range(self._told[query], len(markers)):
+                came = how[number] if number < len(how) else "moved"
+                self._record(_switched(query, markers[number], came))
             self._told[query] = len(markers)
 
 
@@ -167,14 +168,16 @@ def middle_of(found: Delivered) -> tuple[float, float]:
     return round((place.x0 + place.x1) / 2, 3), round((place.y0 + place.y1) / 2, 3)
 
 
-def _switched(query: str, marker: Marker) -> InterestSwitched:
+def _switched(query: str, marker: Marker, how: str) -> InterestSwitched:
     region, since = marker.region, min(marker.points.values(), default=marker.t)
     x = y = radius = None
     if region is not None:
         box = bounds(region)
         x, y = round((box.x0 + box.x1) / 2, 3), round((box.y0 + box.y1) / 2, 3)
         radius = region.radius if isinstance(region, Circle) else (box.x1 - box.x0) / 2
-    return InterestSwitched(home(query), query, marker.epoch, _ns(marker.t), _ns(since), x, y, radius)
+    return InterestSwitched(
+        home(query), query, marker.epoch, _ns(marker.t), _ns(since), x, y, radius, how if region else ""
+    )
 
 
 def _short(value: Value) -> Value:

@@ -94,6 +94,7 @@ class InterestPlan(AppPlan):
                 {**msgspec.to_builtins(each), "follows": query_line(each)} for each in settings.queries
             ],
             "brokers": {name: list(box) for name, box in settings.areas.items()},
+            "polygons": {name: [list(each) for each in found] for name, found in settings.polygons.items()},
             "clients": list(settings.clients),
             "kept_s": settings.ttl,
         }
@@ -107,10 +108,11 @@ class InterestPlan(AppPlan):
 def query_line(query: QueryConfig) -> str:
     """A query in one line."""
     kept = f", and what was there {query.history:g} s before" if query.history else ""
+    of = f"the middle of the {query.cells:g} m square of {query.focal}" if query.cells else query.focal
     if query.shape == "square":
-        where = f"in a square of {2 * query.radius:g} m around {query.focal}"
+        where = f"in a square of {2 * query.radius:g} m around {of}"
     else:
-        where = f"within {query.radius:g} m of {query.focal}"
+        where = f"within {query.radius:g} m of {of}"
     return f"{query.situation} {where}{kept}; {condition_text(query)}"
 
 

@@ -1,8 +1,8 @@
 """From a section to what each node is given, and everything that is wrong on the way."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from node_agent.apps.mcep.areas import Areas, check_areas, grid
+from node_agent.apps.mcep.areas import Areas, check_areas, grid, shaped
 from node_agent.apps.mcep.checks import check_query
 from node_agent.apps.mcep.config import (
     Limits,
@@ -49,14 +49,13 @@ def planned_interest(entry: AppEntry) -> Recorded:
     end = entry.scenario.warmup + entry.scenario.duration
     until = min(section.stop or end, end)
     drives = _drives(entry, clients, end, at)
-    queries = tuple(
-        _query(name, each, areas, drives[each.focal][0]) for name, each in section.queries.items()
-    )
+    queries = _queries(section, areas, drives)
     needed = max(_needed(each) for each in section.queries.values())
     ttl = needed if section.keep is None else section.keep
     boxes = {name: (box.x0, box.y0, box.x1, box.y1) for name, box in areas.boxes.items()}
     limits = Limits(section.room.waiting, section.room.stored)
-    settings = Settings(boxes, clients, queries, section.read, until, ttl, limits)
+    polygons = {name: tuple((x, y) for x, y in each.corners) for name, each in areas.polygons.items()}
+    settings = Settings(boxes, clients, queries, section.read, until, ttl, limits, polygons)
     _check(settings, section, drives, at)
     return Recorded(settings, {name: drive_text(samples) for name, samples in drives.items()})
 
@@ -92,9 +91,12 @@ def _node_findings(
             if host not in section.brokers:
                 text = f"{shown(host)} is no broker"
                 yield Finding((*place, *where), text, did_you_mean(host, section.brokers))
-        if query.completeness == "strong":
-            text = "queries in files do not share graphs yet, so strong completeness cannot be promised"
-            yield Finding((*place, "completeness"), text, "use weak or best_effort")
+        if query.completeness == "strong" and query.cells is None:
+            text = "queries share the graph of a region, and two objects are hardly ever at one place"
+            yield Finding((*place, "completeness"), text, "say cells: 200 m, so that regions are the same")
+        if query.predict is not None and query.predict.ahead is None and len(section.brokers) > 1:
+            text = "how long history takes is counted on one broker only, and here are several"
+            yield Finding((*place, "predict"), text, "say how long before graphs begin: ahead: 2s")
 
 
 def _areas(section: InterestSettings, entry: AppEntry, at: Place) -> Areas:
@@ -107,7 +109,7 @@ def _areas(section: InterestSettings, entry: AppEntry, at: Place) -> Areas:
         if len(given) < len(section.brokers):
             first = next(name for name in section.brokers if name not in given)
             raise McepError(f"{first} has no area, and others have one; give all of them one, or none")
-        areas = Areas({name: Box(each.x[0], each.y[0], each.x[1], each.y[1]) for name, each in given.items()})
+        areas = shaped({name: each.shape for name, each in given.items()})
         check_areas(areas, whole)
     except McepError as error:
         raise Unusable(Finding((*at, "brokers"), str(error))) from error
@@ -129,8 +131,21 @@ def _drives(entry: AppEntry, clients: tuple[str, ...], end: float, at: Place) ->
     return {name: found[name] for name in clients}
 
 
-def _query(name: str, said: QuerySection, areas: Areas, start: Sample) -> QueryConfig:
-    home = said.home or areas.leaf(Point(start.x, start.y))
+def _queries(section: InterestSettings, areas: Areas, drives: Drives) -> tuple[QueryConfig, ...]:
+    """Strong queries that ask for the same have the home of the first of them, unless they name another."""
+    homes: dict[str, str] = {}
+    found = []
+    for name, said in section.queries.items():
+        start = drives[said.focal][0]
+        query = _query(name, said, said.home or areas.leaf(Point(start.x, start.y)), drives[said.focal])
+        if query.asks and said.home is None and query.asks in homes:
+            query = _query(name, said, homes[query.asks], drives[said.focal])
+        homes.setdefault(query.asks, query.home)
+        found.append(query)
+    return tuple(found)
+
+
+def _query(name: str, said: QuerySection, home: str, drive: Sequence[Sample]) -> QueryConfig:
     operators = graph_of(said.situation, {}).by_name
     return QueryConfig(
         name,
@@ -146,6 +161,8 @@ def _query(name: str, said: QuerySection, areas: Areas, start: Sample) -> QueryC
         said.suppression,
         switch_of(said.switch),
         "circle" if said.edge is None else "square",
+        said.cells or 0.0,
+        None if said.predict is None else said.predict.foretold(drive),
     )
 
 
@@ -164,6 +181,8 @@ def _needed(said: QuerySection) -> float:
     graph = graph_of(said.situation, said.parameters)
     look_back = 0.0 if said.switch.quality is None else said.switch.quality.look_back
     longest = max(graph.additional_time(source.name) for source in graph.sources)
+    if said.predict is not None:
+        look_back = max(look_back, said.predict.look_back)
     return max(said.history + longest, look_back, 1.0)
 
 

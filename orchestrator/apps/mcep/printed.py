@@ -5,6 +5,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from node_agent.apps.mcep.config import QueryConfig, drive_of, query_of
+from orchestrator.apps.mcep.foretelling import foretold_text
 from orchestrator.apps.mcep.plan import Recorded, query_line
 
 if TYPE_CHECKING:
@@ -26,9 +27,18 @@ def plan_lines(recorded: Recorded) -> "Iterator[Text]":
             yield Text(f"  {stream.producer} → {stream.successor}{where}")
         promise = f"order {each.order}, completeness {each.completeness}"
         yield Text(f"  home {each.home}; {promise}{', with suppression' if each.suppression else ''}")
+        if each.foretold is not None:
+            yield Text(f"  {foretold_text(each.foretold)}")
+        if each.asks:
+            same = [other.name for other in settings.queries if other.asks == each.asks]
+            yield Text(f"  shares graphs of the same region: {', '.join(same)}")
     yield Text(f"brokers keep events for {settings.ttl:g} s; clients read every {settings.every:g} s")
     for name, (x0, y0, x1, y1) in settings.areas.items():
-        yield Text(f"  {name}: ({x0:g}, {y0:g}) to ({x1:g}, {y1:g}) m")
+        if name in settings.polygons:
+            corners = ", ".join(f"({x:g}, {y:g})" for x, y in settings.polygons[name])
+            yield Text(f"  {name}: the polygon {corners} m")
+        else:
+            yield Text(f"  {name}: ({x0:g}, {y0:g}) to ({x1:g}, {y1:g}) m")
 
 
 def mermaid(recorded: Recorded) -> str:
@@ -62,10 +72,11 @@ def svg(recorded: Recorded) -> str:
         'font-family="sans-serif" font-size="12">'
     ]
     for name, (left, top, right, bottom) in settings.areas.items():
-        x, y = at(left, top)
+        corners = settings.polygons.get(name, ((left, top), (right, top), (right, bottom), (left, bottom)))
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(*corner) for corner in corners))
+        x, y = at(*corners[0])
         parts.append(
-            f'<rect x="{x:.1f}" y="{y:.1f}" width="{(right - left) * scale:.1f}" '
-            f'height="{(bottom - top) * scale:.1f}" fill="#f6f8fb" stroke="#336"/>'
+            f'<polygon points="{points}" fill="#f6f8fb" stroke="#336"/>'
             f'<text x="{x + 6:.1f}" y="{y + 16:.1f}">{escape(name)}</text>'
         )
     starts = {client: drive_of(recorded.drives[client]).at(0.0) for client in settings.clients}
