@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 from node_agent.apps.mcep.areas import Areas
 from node_agent.apps.mcep.checks import check_query
 from node_agent.apps.mcep.deployment import Deployed, Deployment, check_deployment
-from node_agent.apps.mcep.geometry import Box, circles, squares
+from node_agent.apps.mcep.geometry import Box, Point, circles, squares
 from node_agent.apps.mcep.interest import (
     Always,
     Condition,
@@ -18,7 +18,7 @@ from node_agent.apps.mcep.interest import (
     check_condition,
 )
 from node_agent.apps.mcep.model import Completeness, McepError, Order, Policy, Quality, Query
-from node_agent.apps.mcep.sensing import Drive, Reading, Sample
+from node_agent.apps.mcep.sensing import Drive, Reading, Sample, filmed
 from node_agent.apps.mcep.situations import SITUATIONS, graph_of
 
 MOST_SECONDS = 30 * 86400.0
@@ -28,6 +28,7 @@ MOST_NUMBER = 1e7
 Seconds = Annotated[float, Meta(ge=0, le=MOST_SECONDS)]
 Metres = Annotated[float, Meta(ge=-1e7, le=1e7)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
+Face = Annotated[str, Meta(max_length=1000)]
 
 
 class WhenTimed(Struct, frozen=True, tag="timed", tag_field="when"):
@@ -54,7 +55,7 @@ When = WhenMoved | WhenTimed | WhenFar | WhenPoor
 class QueryConfig(Struct, frozen=True):
     """``focal``: the client that the interest follows. ``radius``: of a circle around it, or half of the edge
     of a square. ``hosts``: the broker of each operator. ``home``: the broker that moves the interest and puts
-    results in order."""
+    results in order. ``known``: faces of friends by name, see ``faces``."""
 
     name: Name
     situation: Name
@@ -69,6 +70,7 @@ class QueryConfig(Struct, frozen=True):
     suppression: bool = False
     when: When = WhenMoved()
     shape: Literal["circle", "square"] = "circle"
+    known: dict[Name, tuple[Face, ...]] = {}
 
 
 class Limits(Struct, frozen=True):
@@ -91,6 +93,8 @@ class Settings(Struct, frozen=True):
     until: Seconds
     ttl: Seconds
     limits: Limits = Limits()
+    cameras: tuple[Name, ...] = ()
+    """Clients that stand and film."""
 
     def phase(self, client: str) -> float:
         """When a client reads its speed for the first time: not all at the same moment."""
@@ -98,11 +102,13 @@ class Settings(Struct, frozen=True):
 
 
 class InterestConfig(Struct, frozen=True):
-    """``drive``: of a client, see ``drive_text``; empty on a broker."""
+    """``drive``: of a client, see ``drive_text``; empty on a broker. ``filmed``: of a camera, faces by the
+    number of the picture."""
 
     node: Name
     settings: Settings
     drive: Annotated[str, Meta(max_length=MOST_DRIVE)] = ""
+    filmed: dict[Annotated[int, Meta(ge=0)], tuple[Face, ...]] = {}
 
 
 def deployment_of(settings: Settings) -> Deployment:
@@ -119,7 +125,7 @@ def deployed(config: QueryConfig) -> Deployed:
 def query_of(config: QueryConfig) -> Query:
     """Raises McepError if there is no such situation, or its parameters have no meaning."""
     try:
-        graph = graph_of(config.situation, config.parameters)
+        graph = graph_of(config.situation, config.parameters, config.known)
     except KeyError as error:
         known = ", ".join(SITUATIONS)
         raise McepError(f"query {config.name}: {error.args[0]!r} is not known; there are {known}") from None
@@ -196,11 +202,16 @@ def homes_of(settings: Settings, client: str) -> dict[str, str]:
 
 
 def readings_of(config: InterestConfig) -> Iterator[Reading]:
-    """What a client's sensors see, of the types that some query wants. Raises McepError, ValueError."""
-    settings, node = config.settings, config.node
+    """What a client's sensors see; what no query wants is silent. Raises McepError, ValueError."""
+    settings, drive = config.settings, drive_of(config.drive)
+    times = settings.every, settings.until, settings.phase(config.node)
+    if config.node in settings.cameras:
+        here = drive.at(0.0)
+        readings = filmed(config.filmed, Point(here.x, here.y), *times)
+    else:
+        readings = drive.readings(*times)
     wanted = types_of(deployment_of(settings))
-    readings = drive_of(config.drive).readings(settings.every, settings.until, settings.phase(node))
-    return (each for each in readings if each.type in wanted)
+    return (each if each.type in wanted else each.silenced() for each in readings)
 
 
 def types_of(deployment: Deployment) -> frozenset[str]:

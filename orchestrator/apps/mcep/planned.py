@@ -1,6 +1,7 @@
 """From a section to what each node is given, and everything that is wrong on the way."""
 
 from collections.abc import Iterator
+from math import ceil
 
 from node_agent.apps.mcep.areas import Areas, check_areas, grid
 from node_agent.apps.mcep.checks import check_query
@@ -14,13 +15,15 @@ from node_agent.apps.mcep.config import (
     WhenPoor,
     WhenTimed,
     deployment_of,
+    drive_of,
     drive_text,
     query_of,
 )
 from node_agent.apps.mcep.deployment import check_deployment
 from node_agent.apps.mcep.geometry import Box, Point
 from node_agent.apps.mcep.model import McepError
-from node_agent.apps.mcep.situations import LANE, graph_of
+from node_agent.apps.mcep.situations import LANE, SITUATIONS, graph_of
+from orchestrator.apps.mcep.cameras import Filmed, faces_seen, in_view, known_faces
 from orchestrator.apps.mcep.plan import Recorded
 from orchestrator.apps.mcep.section import InterestSection, InterestSettings, QuerySection, SwitchSection
 from orchestrator.errors import BadInput
@@ -49,16 +52,50 @@ def planned_interest(entry: AppEntry) -> Recorded:
     end = entry.scenario.warmup + entry.scenario.duration
     until = min(section.stop or end, end)
     drives = _drives(entry, clients, end, at)
+    cameras = section.cameras.nodes if section.cameras is not None else ()
+    everybody = tuple(client for client in clients if client not in cameras)
+    try:
+        known = {
+            name: {friend: known_faces(friend, everybody) for friend in each.friends}
+            for name, each in section.queries.items()
+        }
+    except BadInput as error:
+        raise Unusable(Finding((*at, "cameras"), str(error))) from error
     queries = tuple(
-        _query(name, each, areas, drives[each.focal][0]) for name, each in section.queries.items()
+        _query(name, each, areas, drives[each.focal][0], known[name])
+        for name, each in section.queries.items()
     )
     needed = max(_needed(each) for each in section.queries.values())
     ttl = needed if section.keep is None else section.keep
     boxes = {name: (box.x0, box.y0, box.x1, box.y1) for name, box in areas.boxes.items()}
     limits = Limits(section.room.waiting, section.room.stored)
-    settings = Settings(boxes, clients, queries, section.read, until, ttl, limits)
+    settings = Settings(boxes, clients, queries, section.read, until, ttl, limits, cameras)
     _check(settings, section, drives, at)
-    return Recorded(settings, {name: drive_text(samples) for name, samples in drives.items()})
+    texts = {name: drive_text(samples) for name, samples in drives.items()}
+    return Recorded(settings, texts, *_filmed(section, settings, texts, everybody, at))
+
+
+def _filmed(
+    section: InterestSettings,
+    settings: Settings,
+    drives: dict[str, str],
+    everybody: tuple[str, ...],
+    at: Place,
+) -> tuple[tuple[str, ...], Filmed]:
+    if section.cameras is None:
+        return (), {}
+
+    def times(camera: str) -> list[float]:
+        first = settings.phase(camera)
+        return [first + n * settings.every for n in range(ceil((settings.until - first) / settings.every))]
+
+    read = {name: drive_of(text) for name, text in drives.items()}
+    cameras = {name: read[name] for name in settings.cameras}
+    seen = in_view(cameras, {name: read[name] for name in everybody}, section.cameras.view, times)
+    try:
+        return faces_seen(seen, everybody)
+    except BadInput as error:
+        raise Unusable(Finding((*at, "cameras"), str(error))) from error
 
 
 def _node_findings(
@@ -76,8 +113,14 @@ def _node_findings(
             yield Finding((*at, "clients", number), f"{node} is a broker, so it cannot be a client")
     if not clients:
         yield Finding((*at, "clients"), "all nodes are brokers: nobody is left to see anything")
+    cameras = section.cameras.nodes if section.cameras is not None else ()
+    for number, node in enumerate(cameras):
+        if node not in clients:
+            text = f"{shown(node)} is no client, so it has no sensors"
+            yield Finding((*at, "cameras", "nodes", number), text, did_you_mean(node, clients))
     for name, query in section.queries.items():
         place = (*at, "queries", name)
+        yield from _friend_findings(query, clients, cameras, place)
         if query.focal not in clients:
             text = f"{shown(query.focal)} is no client, so it has no place to follow"
             yield Finding((*place, "focal"), text, did_you_mean(query.focal, clients))
@@ -95,6 +138,23 @@ def _node_findings(
         if query.completeness == "strong":
             text = "queries in files do not share graphs yet, so strong completeness cannot be promised"
             yield Finding((*place, "completeness"), text, "use weak or best_effort")
+
+
+def _friend_findings(
+    query: QuerySection, clients: tuple[str, ...], cameras: tuple[str, ...], place: Place
+) -> Iterator[Finding]:
+    for number, friend in enumerate(query.friends):
+        if friend not in clients or friend in cameras:
+            text = f"{shown(friend)} is no client with a face"
+            yield Finding((*place, "friends", number), text, did_you_mean(friend, clients))
+    if not SITUATIONS[query.situation].knows:
+        if query.friends:
+            yield Finding((*place, "friends"), f"{query.situation} looks for nobody", "situation: friend")
+    elif not query.friends:
+        yield Finding((*place, "friends"), "nobody is looked for", "for example friends: [car2]")
+    elif not cameras:
+        text = f"{query.situation} needs cameras"
+        yield Finding((*place, "situation"), text, "for example cameras: {nodes: [cam1]}, beside queries")
 
 
 def _areas(section: InterestSettings, entry: AppEntry, at: Place) -> Areas:
@@ -129,7 +189,9 @@ def _drives(entry: AppEntry, clients: tuple[str, ...], end: float, at: Place) ->
     return {name: found[name] for name in clients}
 
 
-def _query(name: str, said: QuerySection, areas: Areas, start: Sample) -> QueryConfig:
+def _query(
+    name: str, said: QuerySection, areas: Areas, start: Sample, known: dict[str, tuple[str, ...]]
+) -> QueryConfig:
     home = said.home or areas.leaf(Point(start.x, start.y))
     operators = graph_of(said.situation, {}).by_name
     return QueryConfig(
@@ -146,6 +208,7 @@ def _query(name: str, said: QuerySection, areas: Areas, start: Sample) -> QueryC
         said.suppression,
         switch_of(said.switch),
         "circle" if said.edge is None else "square",
+        known,
     )
 
 
