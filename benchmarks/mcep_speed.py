@@ -4,11 +4,13 @@ Each vehicle reads its speed once a second and tells changes of lanes. One of th
 the mean speed, in a square around it; the interest switches once a second. ``times_real_time``: virtual
 seconds in a second of CPU time, without SUMO's. ``twice_the_vehicles`` at the same density, so that the
 interest has as many events, and ``four_times_the_interest``: by how much events of sensors, those streamed to
-operators, and CPU time grow.
+operators, and CPU time grow; ``us_each``: microseconds for each further event of a sensor, and for each
+further event that is streamed. These are of at most 60 s, the cheapest of three times.
 """
 
 import argparse
 import time
+from collections.abc import Sequence
 from math import sqrt
 from typing import Any
 
@@ -27,6 +29,7 @@ from orchestrator.spec.area import Area
 BROKERS = 9
 EDGE_M, HISTORY_S = 500.0, 5.0
 SWITCH_S = 0.9
+BRIEFLY_S, REPEATS = 60.0, 3
 DENSITY = 3000.0 * 3000.0 / 1000
 """Square metres for each vehicle."""
 
@@ -65,7 +68,7 @@ def measured(
         "edge_m": edge,
         "vehicles": len(drives),
         "events": stage.seen,
-        "streamed": stage.sent["Streamed"],
+        "streamed": sum(each.done().streamed for each in stage.brokers.values()),
         "switches": max(len(each.markers("ahead")) for each in stage.brokers.values()),
         "delivered": len(stage.clients["car1"].results),
         "cpu_s": spent,
@@ -74,9 +77,19 @@ def measured(
     }
 
 
-def growth(less: dict[str, Any], more: dict[str, Any]) -> dict[str, float]:
-    """How much more there is of what, and how much more it costs."""
-    return {key: more[key] / less[key] for key in ("vehicles", "events", "streamed", "cpu_s")}
+def cheapest(cases: Sequence[tuple[dict[str, Drive], Box, float]], seconds: float) -> list[dict[str, Any]]:
+    """Measures all cases in turn, several times. Of each the cheapest: others may use the machine, too."""
+    rounds = [
+        [measured(drives, area, seconds, "accident", edge) for drives, area, edge in cases]
+        for _ in range(REPEATS)
+    ]
+    return [min(rows, key=lambda row: float(row["cpu_s"])) for rows in zip(*rounds, strict=True)]
+
+
+def growth(less: dict[str, Any], more: dict[str, Any], of: str) -> dict[str, float]:
+    """How much more there is of what, how much more it costs, and CPU time for each more of one of them."""
+    grown = {key: more[key] / less[key] for key in ("events", "streamed", "cpu_s")}
+    return {**grown, "us_each": 1e6 * (more["cpu_s"] - less["cpu_s"]) / (more[of] - less[of])}
 
 
 def main() -> None:
@@ -90,16 +103,20 @@ def main() -> None:
     for situation in ("accident", "average_speed"):
         for edge in (EDGE_M, 2 * EDGE_M):
             rows.append(measured(drives, area, seconds, situation, edge))
-    fewer, smaller = drives_of(options.vehicles // 2, seconds)
-    rows.append(measured(fewer, smaller, seconds, "accident", EDGE_M))
-    first, wider, *_, half = rows
+    briefly = min(seconds, BRIEFLY_S)
+    fewer, smaller = drives_of(options.vehicles // 2, briefly)
+    half, whole, wider = cheapest(
+        [(fewer, smaller, EDGE_M), (drives, area, EDGE_M), (drives, area, 2 * EDGE_M)], briefly
+    )
+    rows += [half, whole, wider]
+    first = rows[0]
     figures = {
         "benchmark": "mcep_speed",
         "events_per_second": first["events_per_second"],
         "vehicles": first["vehicles"],
         "times_real_time": first["times_real_time"],
-        "twice_the_vehicles": growth(half, first),
-        "four_times_the_interest": growth(first, wider),
+        "twice_the_vehicles": growth(half, whole, "events"),
+        "four_times_the_interest": growth(whole, wider, "streamed"),
     }
     show("Brokers that follow vehicles in virtual time, on one core", figures, rows, as_json=options.json)
 
