@@ -32,9 +32,10 @@ Measure = Callable[[Figure, Crowds], tuple[Row, Sequence[Row]]]
 VARIANTS: dict[str, dict[str, Any]] = {
     "little-history": {"history": "0.5s", "parameters__within": 1.5},
     "switch-3s": {"switch": {"after": "2.5s"}},
-    "switch-1s": {"switch": {}},
+    "switch-10s": {"switch": {"after": "9.99s"}},
 }
-"""By name, keys of the query with other values than the file's."""
+"""By name, keys of the query with other values than the file's. ``switch-10s``: the switch comes when it is
+expected, not with the next place, up to half a second later."""
 STATED = {
     "3.8": "over 99 % fewer events than predeployment",
     "3.9": "half of the events at a quality above 0.9",

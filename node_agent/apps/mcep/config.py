@@ -21,7 +21,7 @@ from node_agent.apps.mcep.interest import (
     check_condition,
 )
 from node_agent.apps.mcep.model import Completeness, McepError, Order, Policy, Quality, Query
-from node_agent.apps.mcep.sensing import Drive, Reading, Sample
+from node_agent.apps.mcep.sensing import Drive, Reading, Sample, filmed
 from node_agent.apps.mcep.situations import SITUATIONS, graph_of
 
 MOST_SECONDS = 30 * 86400.0
@@ -31,6 +31,7 @@ MOST_NUMBER = 1e7
 Seconds = Annotated[float, Meta(ge=0, le=MOST_SECONDS)]
 Metres = Annotated[float, Meta(ge=-1e7, le=1e7)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
+Face = Annotated[str, Meta(max_length=1000)]
 
 
 class WhenTimed(Struct, frozen=True, tag="timed", tag_field="when"):
@@ -58,7 +59,7 @@ class QueryConfig(Struct, frozen=True):
     """``focal``: the client that the interest follows. ``radius``: of a circle around it, or half of the edge
     of a square. ``hosts``: the broker of each operator. ``home``: the broker that moves the interest and puts
     results in order. ``cells``: the region is around the middle of the square of this size where the object
-    is, not around the object; 0: around the object."""
+    is, not around the object; 0: around the object. ``known``: faces of friends by name, see ``faces``."""
 
     name: Name
     situation: Name
@@ -75,14 +76,16 @@ class QueryConfig(Struct, frozen=True):
     shape: Literal["circle", "square"] = "circle"
     cells: Annotated[float, Meta(ge=0, le=1e7)] = 0.0
     foretold: Foretold | None = None
+    known: dict[Name, tuple[Face, ...]] = {}
 
     @property
     def asks(self) -> str:
         """What queries must have in common to share graphs; empty if this one shares none."""
         if self.completeness != "strong":
             return ""
-        said = ", ".join(f"{name} {value:g}" for name, value in sorted(self.parameters.items()))
-        return f"{self.situation} ({said})" if said else self.situation
+        said = [f"{name} {value:g}" for name, value in sorted(self.parameters.items())]
+        said += [f"friend {name}" for name in sorted(self.known)]
+        return f"{self.situation} ({', '.join(said)})" if said else self.situation
 
     @property
     def has_graphs(self) -> bool:
@@ -112,6 +115,8 @@ class Settings(Struct, frozen=True):
     ttl: Seconds
     limits: Limits = Limits()
     polygons: dict[Name, Annotated[tuple[tuple[Metres, Metres], ...], Meta(max_length=MOST_CORNERS)]] = {}
+    cameras: tuple[Name, ...] = ()
+    """Clients that stand and film."""
 
     def phase(self, client: str) -> float:
         """When a client reads its speed for the first time: not all at the same moment."""
@@ -119,11 +124,13 @@ class Settings(Struct, frozen=True):
 
 
 class InterestConfig(Struct, frozen=True):
-    """``drive``: of a client, see ``drive_text``; empty on a broker."""
+    """``drive``: of a client, see ``drive_text``; empty on a broker. ``filmed``: of a camera, faces by the
+    number of the picture."""
 
     node: Name
     settings: Settings
     drive: Annotated[str, Meta(max_length=MOST_DRIVE)] = ""
+    filmed: dict[Annotated[int, Meta(ge=0)], tuple[Face, ...]] = {}
 
 
 def deployment_of(settings: Settings) -> Deployment:
@@ -157,7 +164,7 @@ def deployed(config: QueryConfig) -> Deployed:
 def query_of(config: QueryConfig) -> Query:
     """Raises McepError if there is no such situation, or its parameters have no meaning."""
     try:
-        graph = graph_of(config.situation, config.parameters)
+        graph = graph_of(config.situation, config.parameters, config.known)
     except KeyError as error:
         known = ", ".join(SITUATIONS)
         raise McepError(f"query {config.name}: {error.args[0]!r} is not known; there are {known}") from None
@@ -245,11 +252,16 @@ def homes_of(settings: Settings, client: str) -> dict[str, str]:
 
 
 def readings_of(config: InterestConfig) -> Iterator[Reading]:
-    """What a client's sensors see, of the types that some query wants. Raises McepError, ValueError."""
-    settings, node = config.settings, config.node
+    """What a client's sensors see; what no query wants is silent. Raises McepError, ValueError."""
+    settings, drive = config.settings, drive_of(config.drive)
+    times = settings.every, settings.until, settings.phase(config.node)
+    if config.node in settings.cameras:
+        here = drive.at(0.0)
+        readings = filmed(config.filmed, Point(here.x, here.y), *times)
+    else:
+        readings = drive.readings(*times)
     wanted = types_of(deployment_of(settings))
-    readings = drive_of(config.drive).readings(settings.every, settings.until, settings.phase(node))
-    return (each for each in readings if each.type in wanted)
+    return (each if each.type in wanted else each.silenced() for each in readings)
 
 
 def types_of(deployment: Deployment) -> frozenset[str]:

@@ -114,12 +114,18 @@ class ClientRole:
         """All that was seen before this has been told."""
 
     def read(self, reading: Reading) -> list[Sent]:
+        self._at = reading.t
+        place = Point(*reading.place)
+        return self._saw(reading) + self.client.move(place, reading.t)
+
+    def _saw(self, reading: Reading) -> list[Sent]:
+        if reading.is_silent:
+            return []
         event, sent = self.client.see(reading.type, reading.t, reading.place, reading.attributes)
         value = next(map(str, reading.attributes.values()), "")
         place = round(reading.place.x, 3), round(reading.place.y, 3)
         self._record(SensorRead(sensor(event.type), event.type, event.seq, _ns(event.t), *place, value))
-        self._at = reading.t
-        return sent + self.client.move(Point(*reading.place), reading.t)
+        return sent
 
     def leave(self, t: float) -> list[Sent]:
         self._at = GONE

@@ -26,13 +26,20 @@ KIND = "interest"
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """What a manifest has of it. ``drives``: by client, see ``node_agent.apps.mcep.config``."""
+    """What a manifest has of it. ``drives``: by client, see ``node_agent.apps.mcep.config``. ``filmed``: by
+    camera, whose faces are on which picture, as numbers of ``faces``."""
 
     settings: Settings
     drives: dict[str, str]
+    faces: tuple[str, ...] = ()
+    filmed: dict[str, dict[int, tuple[int, ...]]] = {}
 
     def config(self, node: str) -> InterestConfig:
-        return InterestConfig(node, self.settings, self.drives.get(node, ""))
+        filmed = {
+            picture: tuple(self.faces[number] for number in seen)
+            for picture, seen in self.filmed.get(node, {}).items()
+        }
+        return InterestConfig(node, self.settings, self.drives.get(node, ""), filmed)
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -42,8 +49,11 @@ class Recorded(msgspec.Struct, frozen=True):
 def recorded_in(record: Mapping[str, Any]) -> Recorded | None:
     """From what a manifest records; None if it cannot be read."""
     try:
-        found = msgspec.convert(record["interest"], Recorded)
+        found = msgspec.convert(record["interest"], Recorded, str_keys=True)
     except (msgspec.ValidationError, KeyError, TypeError):
+        return None
+    seen = [n for pictures in found.filmed.values() for each in pictures.values() for n in each]
+    if not all(0 <= number < len(found.faces) for number in seen):
         return None
     return None if any(problems(found.config(node), node) for node in found.nodes) else found
 
@@ -66,7 +76,7 @@ class InterestPlan(AppPlan):
         return self.recorded.config(node)
 
     def record(self) -> dict[str, Any]:
-        return {"interest": msgspec.to_builtins(self.recorded)}
+        return {"interest": msgspec.to_builtins(self.recorded, str_keys=True)}
 
     def traffic(self) -> tuple[tuple[End, End], ...]:
         settings = self.recorded.settings

@@ -1,6 +1,7 @@
 """From a section to what each node is given, and everything that is wrong on the way."""
 
 from collections.abc import Iterator, Sequence
+from math import ceil
 
 from node_agent.apps.mcep.areas import Areas, check_areas, grid, shaped
 from node_agent.apps.mcep.checks import check_query
@@ -14,19 +15,24 @@ from node_agent.apps.mcep.config import (
     WhenPoor,
     WhenTimed,
     deployment_of,
+    drive_of,
     drive_text,
     query_of,
 )
 from node_agent.apps.mcep.deployment import check_deployment
 from node_agent.apps.mcep.geometry import Box, Point
 from node_agent.apps.mcep.model import McepError
-from node_agent.apps.mcep.situations import LANE, graph_of
+from node_agent.apps.mcep.situations import LANE, SITUATIONS, graph_of
+from orchestrator.apps.mcep.cameras import Filmed, faces_seen, in_view, known_faces
 from orchestrator.apps.mcep.plan import Recorded
 from orchestrator.apps.mcep.section import InterestSection, InterestSettings, QuerySection, SwitchSection
 from orchestrator.errors import BadInput
 from orchestrator.model.trace import Drives, Sample
 from orchestrator.spec.application import AppEntry
 from orchestrator.spec.problems import Finding, Place, Unusable, did_you_mean, shown
+
+Known = dict[str, tuple[str, ...]]
+"""Faces of friends by name."""
 
 MOST_SAMPLES = 2_000_000
 """Of all drives together: each agent, and the run's manifest, has them as text."""
@@ -49,15 +55,48 @@ def planned_interest(entry: AppEntry) -> Recorded:
     end = entry.scenario.warmup + entry.scenario.duration
     until = min(section.stop or end, end)
     drives = _drives(entry, clients, end, at)
-    queries = _queries(section, areas, drives)
+    cameras = section.cameras.nodes if section.cameras is not None else ()
+    everybody = tuple(client for client in clients if client not in cameras)
+    try:
+        known = {
+            name: {friend: known_faces(friend, everybody) for friend in each.friends}
+            for name, each in section.queries.items()
+        }
+    except BadInput as error:
+        raise Unusable(Finding((*at, "cameras"), str(error))) from error
+    queries = _queries(section, areas, drives, known)
     needed = max(_needed(each) for each in section.queries.values())
     ttl = needed if section.keep is None else section.keep
     boxes = {name: (box.x0, box.y0, box.x1, box.y1) for name, box in areas.boxes.items()}
     limits = Limits(section.room.waiting, section.room.stored)
     polygons = {name: tuple((x, y) for x, y in each.corners) for name, each in areas.polygons.items()}
-    settings = Settings(boxes, clients, queries, section.read, until, ttl, limits, polygons)
+    settings = Settings(boxes, clients, queries, section.read, until, ttl, limits, polygons, cameras)
     _check(settings, section, drives, at)
-    return Recorded(settings, {name: drive_text(samples) for name, samples in drives.items()})
+    texts = {name: drive_text(samples) for name, samples in drives.items()}
+    return Recorded(settings, texts, *_filmed(section, settings, texts, everybody, at))
+
+
+def _filmed(
+    section: InterestSettings,
+    settings: Settings,
+    drives: dict[str, str],
+    everybody: tuple[str, ...],
+    at: Place,
+) -> tuple[tuple[str, ...], Filmed]:
+    if section.cameras is None:
+        return (), {}
+
+    def times(camera: str) -> list[float]:
+        first = settings.phase(camera)
+        return [first + n * settings.every for n in range(ceil((settings.until - first) / settings.every))]
+
+    read = {name: drive_of(text) for name, text in drives.items()}
+    cameras = {name: read[name] for name in settings.cameras}
+    seen = in_view(cameras, {name: read[name] for name in everybody}, section.cameras.view, times)
+    try:
+        return faces_seen(seen, everybody)
+    except BadInput as error:
+        raise Unusable(Finding((*at, "cameras"), str(error))) from error
 
 
 def _node_findings(
@@ -75,8 +114,14 @@ def _node_findings(
             yield Finding((*at, "clients", number), f"{node} is a broker, so it cannot be a client")
     if not clients:
         yield Finding((*at, "clients"), "all nodes are brokers: nobody is left to see anything")
+    cameras = section.cameras.nodes if section.cameras is not None else ()
+    for number, node in enumerate(cameras):
+        if node not in clients:
+            text = f"{shown(node)} is no client, so it has no sensors"
+            yield Finding((*at, "cameras", "nodes", number), text, did_you_mean(node, clients))
     for name, query in section.queries.items():
         place = (*at, "queries", name)
+        yield from _friend_findings(query, clients, cameras, place)
         if query.focal not in clients:
             text = f"{shown(query.focal)} is no client, so it has no place to follow"
             yield Finding((*place, "focal"), text, did_you_mean(query.focal, clients))
@@ -97,6 +142,23 @@ def _node_findings(
         if query.predict is not None and query.predict.ahead is None and len(section.brokers) > 1:
             text = "how long history takes is counted on one broker only, and here are several"
             yield Finding((*place, "predict"), text, "say how long before graphs begin: ahead: 2s")
+
+
+def _friend_findings(
+    query: QuerySection, clients: tuple[str, ...], cameras: tuple[str, ...], place: Place
+) -> Iterator[Finding]:
+    for number, friend in enumerate(query.friends):
+        if friend not in clients or friend in cameras:
+            text = f"{shown(friend)} is no client with a face"
+            yield Finding((*place, "friends", number), text, did_you_mean(friend, clients))
+    if not SITUATIONS[query.situation].knows:
+        if query.friends:
+            yield Finding((*place, "friends"), f"{query.situation} looks for nobody", "situation: friend")
+    elif not query.friends:
+        yield Finding((*place, "friends"), "nobody is looked for", "for example friends: [car2]")
+    elif not cameras:
+        text = f"{query.situation} needs cameras"
+        yield Finding((*place, "situation"), text, "for example cameras: {nodes: [cam1]}, beside queries")
 
 
 def _areas(section: InterestSettings, entry: AppEntry, at: Place) -> Areas:
@@ -131,21 +193,24 @@ def _drives(entry: AppEntry, clients: tuple[str, ...], end: float, at: Place) ->
     return {name: found[name] for name in clients}
 
 
-def _queries(section: InterestSettings, areas: Areas, drives: Drives) -> tuple[QueryConfig, ...]:
+def _queries(
+    section: InterestSettings, areas: Areas, drives: Drives, known: dict[str, Known]
+) -> tuple[QueryConfig, ...]:
     """Strong queries that ask for the same have the home of the first of them, unless they name another."""
     homes: dict[str, str] = {}
     found = []
     for name, said in section.queries.items():
         start = drives[said.focal][0]
-        query = _query(name, said, said.home or areas.leaf(Point(start.x, start.y)), drives[said.focal])
+        home = said.home or areas.leaf(Point(start.x, start.y))
+        query = _query(name, said, home, drives[said.focal], known[name])
         if query.asks and said.home is None and query.asks in homes:
-            query = _query(name, said, homes[query.asks], drives[said.focal])
+            query = _query(name, said, homes[query.asks], drives[said.focal], known[name])
         homes.setdefault(query.asks, query.home)
         found.append(query)
     return tuple(found)
 
 
-def _query(name: str, said: QuerySection, home: str, drive: Sequence[Sample]) -> QueryConfig:
+def _query(name: str, said: QuerySection, home: str, drive: Sequence[Sample], known: Known) -> QueryConfig:
     operators = graph_of(said.situation, {}).by_name
     return QueryConfig(
         name,
@@ -163,6 +228,7 @@ def _query(name: str, said: QuerySection, home: str, drive: Sequence[Sample]) ->
         "circle" if said.edge is None else "square",
         said.cells or 0.0,
         None if said.predict is None else said.predict.foretold(drive),
+        known,
     )
 
 

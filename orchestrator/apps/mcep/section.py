@@ -143,6 +143,9 @@ class QuerySection(Section):
         default=False, strict=True, description="What the last region brought is not sent again"
     )
     switch: SwitchSection = SwitchSection()
+    friends: tuple[str, ...] = Field(
+        default=(), description="Clients whose faces cameras look for, with `situation: friend`"
+    )
     home: str | None = Field(
         default=None,
         description="The broker that moves the interest; if not given, the one of the first place",
@@ -173,6 +176,13 @@ class QuerySection(Section):
         if findings:
             raise Unusable(*findings)
         return self
+
+
+class CamerasSection(Section):
+    """Clients that stand and film everybody in a square around them, each time they read."""
+
+    nodes: tuple[str, ...] = Field(min_length=1, examples=[["cam1", "cam2"]])
+    view: PositiveLength = Field(default=50.0, description="The edge of the square", examples=["50 m"])
 
 
 class RoomSection(Section):
@@ -208,6 +218,7 @@ class InterestSettings(Section):
     clients: tuple[str, ...] | None = Field(
         default=None, description="Nodes with sensors; if not given, all that are no brokers", min_length=1
     )
+    cameras: CamerasSection | None = None
     read: Annotated[float, DURATION.within(ge=0.01)] = Field(
         default=1.0, description="Clients read their speed so often"
     )

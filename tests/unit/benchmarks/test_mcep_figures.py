@@ -8,6 +8,7 @@ from benchmarks.mcep.crowd import Crowd, Crowds
 from benchmarks.mcep.figure_files import Figure, changed, figure
 from benchmarks.mcep.predicting import predicted
 from benchmarks.mcep.reconfiguring import points, predeployed
+from benchmarks.mcep_figures import VARIANTS
 from node_agent.apps.mcep.geometry import Box
 from node_agent.apps.mcep.interest import QualityAware, Timed
 from node_agent.apps.mcep.model import Quality
@@ -71,5 +72,6 @@ def test_files_say_what_is_asked_and_what_is_varied() -> None:
     assert said["vehicles"] == 1000 and said["area_m"] == [7700.0, 3500.0]
     other = changed(figure("3.11"), history="0.5s", parameters__within=1.5)
     assert other.asking().history == 0.5 and figure("3.11").asking().history == 2.0
+    assert changed(figure("3.12"), **VARIANTS["switch-3s"]).asking().condition == Timed(2.5)
     for number in ("3.8", "3.10", "3.12", "3.13"):
         assert figure(number).asking().edge == 500.0

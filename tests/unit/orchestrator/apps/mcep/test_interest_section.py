@@ -55,7 +55,9 @@ def test_clients_tell_only_what_some_query_wants() -> None:
     recorded = planned(document()).recorded
     lanes = "0,10,10,5,street_0\n5,20,10,5,street_1\n9,30,10,5,street_0"
     other = msgspec.structs.replace(recorded, drives={**recorded.drives, "car1": lanes})
-    assert {each.type for each in readings_of(other.config("car1"))} == {"speed"}
+    told = list(readings_of(other.config("car1")))
+    assert {each.type for each in told} == {"speed", ""}
+    assert [each.t for each in told if each.is_silent] == [5.0, 9.0], "only where it is"
     assert {each.type for each in drive_of(lanes).readings(1.0, 9.5)} == {"speed", "lane"}
 
 
