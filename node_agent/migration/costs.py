@@ -6,6 +6,7 @@ expected placements counts by its probability (the thesis' weighted sum).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 from node_agent.migration.plan import Expected
 from node_agent.migration.situation import Neighbour, Situation
@@ -53,8 +54,10 @@ def costs(situation: Situation) -> Costs:
         placing, broken, kept = [0.0] * len(rows), [0] * len(rows), [not views] * len(rows)
         for neighbour, view in views:
             for chance, expected in view[k]:
-                weight = chance * seconds
-                _add(placing, flow(expected, neighbour.upstream), weight)
+                _add(placing, flow(expected, neighbour.upstream), chance * seconds)
+            if neighbour.limit == inf:
+                kept = [True] * len(rows)
+                continue
             expected_delay = [0.0] * len(rows)
             for chance, expected in view[k]:
                 _add(expected_delay, delay(expected.hosts), chance)

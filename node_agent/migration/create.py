@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from node_agent.migration.costs import plan_cost
+from node_agent.migration.costs import Costs, plan_cost
 from node_agent.migration.plan import Expected, Plan, Steps
 from node_agent.migration.shortest_path import Path, shortest_path
 from node_agent.migration.situation import Operator, Situation
@@ -10,18 +10,20 @@ from node_agent.migration.time_graph import time_graph
 
 
 class Created(NamedTuple):
-    """A plan, how many latency limits it breaks over all steps and streams, and its cost."""
+    """A plan, how many latency limits it breaks over all steps and streams, its cost, and what other
+    placements would cost."""
 
     plan: Plan
     broken: int
     cost: float
+    costs: Costs
 
 
 def create_plan(situation: Situation) -> Created:
     graph = time_graph(situation)
     path = shortest_path(graph)
     plan = plan_of(path, situation.operator, situation.world.steps)
-    return Created(plan, *plan_cost(situation, path.hosts, graph.costs))
+    return Created(plan, *plan_cost(situation, path.hosts, graph.costs), graph.costs)
 
 
 def plan_of(path: Path, operator: Operator, steps: Steps) -> Plan:

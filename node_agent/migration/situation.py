@@ -52,12 +52,13 @@ class Neighbour:
     """An operator, source or consumer at the other end of a stream.
 
     ``upstream``: it sends to us, as much as its plan says; else we send to it. ``limit``: seconds that the
-    stream may take, see ``restrictions``.
+    stream may take, see ``restrictions``. ``plans``: it plans itself; sources and consumers do not.
     """
 
     name: str
     upstream: bool
     limit: float = inf
+    plans: bool = True
 
 
 @dataclass(frozen=True, slots=True)

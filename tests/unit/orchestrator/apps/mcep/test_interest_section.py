@@ -67,7 +67,8 @@ def test_a_region_is_a_circle_or_a_square() -> None:
     (config,) = plan.recorded.settings.queries
     assert query_of(config).interest(Point(200, 100)) == Box(50, -50, 350, 250)
     assert "in a square of 300 m around car1" in "\n".join(map(str, plan.shown()))
-    assert plan.graph("svg").count("<rect") == 3
+    drawn = plan.graph("svg")
+    assert (drawn.count("<polygon"), drawn.count("<rect")) == (2, 1), "what two brokers serve, and the square"
     assert "neither radius nor edge is given" in misread({"queries": {"near": square}})[0]
     assert "radius and edge are given" in misread(query(edge="9 m"))[0]
 
