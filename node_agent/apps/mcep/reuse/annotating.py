@@ -1,10 +1,10 @@
 """Makes of a selection's input what estimates look at."""
 
+import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from node_agent.apps.mcep.geometry import Point, Region
-from node_agent.apps.mcep.model import AtomicId, Event
 from node_agent.apps.mcep.reuse.cells import Cells, CellSize, joined
 from node_agent.apps.mcep.reuse.incomplete import pattern
 from node_agent.apps.mcep.reuse.judging import Rules
@@ -20,13 +20,16 @@ class Recent:
         self._events: deque[tuple[float, Atoms]] = deque()
         self._atoms: Atoms | None = None
 
-    def add(self, event: Event) -> None:
+    def add(self, inputs: Iterable[Input]) -> None:
         """Events that are older than the last one are known already: selections may share events."""
-        if self._events and event.t < self._events[-1][0]:
+        last = self._events[-1][0] if self._events else -math.inf
+        new = [(each.event.t, each.event.provenance) for each in inputs if each.event.t >= last]
+        if not new:
             return
-        self._events.append((event.t, event.provenance))
+        self._events.extend(new)
         self._atoms = None
-        while self._events[0][0] < event.t - self._seconds:
+        oldest = new[-1][0] - self._seconds
+        while self._events[0][0] < oldest:
             self._events.popleft()
 
     @property
@@ -47,11 +50,12 @@ def candidate(
 ) -> Candidate:
     """A selection for the covering task. What the rules do not need is left out, but for atomic ids: the
     similarity that results are annotated with is always counted by these."""
-    wanted: set[AtomicId] = set()
-    used: set[AtomicId] = set()
-    for each in inputs:
-        used |= each.event.provenance
-        wanted |= each.event.provenance if each.wanted is None else each.wanted
+    used: Atoms = frozenset().union(*[each.event.provenance for each in inputs])
+    wanted = used
+    if any(each.wanted is not None for each in inputs):
+        wanted = frozenset().union(
+            *[each.event.provenance if each.wanted is None else each.wanted for each in inputs]
+        )
     results, wanted_cells, used_cells, atoms = None, None, None, None
     if rules.estimate is by_results:
         results = {
@@ -69,8 +73,8 @@ def candidate(
         *key,
         min(times),
         max(times),
-        frozenset(wanted),
-        frozenset(used),
+        wanted,
+        used,
         missing,
         region,
         results,

@@ -72,6 +72,8 @@ def split(selections: Sequence[Candidate], batching: Batching) -> list[Batch]:
 
 def counterparts(used: Batch, wanted: Batch) -> list[tuple[Candidate, Candidate]]:
     """For each wanted selection the one of the other batch that ends nearest; the earlier of two."""
+    if len(used.selections) == 1:
+        return [(used.selections[0], each) for each in wanted.selections]
     ends = [each.end for each in used.selections]
     found = []
     for each in wanted.selections:

@@ -42,19 +42,23 @@ PREDICTIONS: dict[str, Share] = {
 }
 
 
-def most_to_come(now: Overlap, wanted: int, used: int) -> float:
+def most_to_come(now: Overlap, wanted: int, used: int, later: bool = False) -> float:
     """How many events can still become shared, if so many miss on each side.
 
     A missing event can turn out to be one that the other selection has already, or one that misses there
-    too. So it is the largest pairing in which no two events are paired that are known to differ.
+    too. So it is the largest pairing in which no two events are paired that are known to differ. ``later``:
+    missing events come after all that are known, so only those that miss on both sides can be the same.
     """
+    if later:
+        return float(min(wanted, used))
     only_wanted, only_used = now.wanted - now.shared, now.used - now.shared
     return min(only_wanted + wanted, only_used + used, float(wanted + used))
 
 
-def completed(now: Overlap, wanted: int, used: int, share: float) -> Overlap:
+def completed(now: Overlap, wanted: int, used: int, share: float, later: bool = False) -> Overlap:
     """What two selections will share once their missing events are there."""
-    return Overlap(now.shared + share * most_to_come(now, wanted, used), now.wanted + wanted, now.used + used)
+    shared = now.shared + share * most_to_come(now, wanted, used, later)
+    return Overlap(shared, now.wanted + wanted, now.used + used)
 
 
 def at_least(k: int, shared: int, recent: int, missing: int) -> float:
@@ -74,7 +78,9 @@ def at_least(k: int, shared: int, recent: int, missing: int) -> float:
     return ways / math.comb(every, missing)
 
 
-def chance(now: Overlap, wanted: int, used: int, shared: int, recent: int, least: Quality) -> float:
+def chance(
+    now: Overlap, wanted: int, used: int, shared: int, recent: int, least: Quality, later: bool = False
+) -> float:
     """How likely precision and recall will be above ``least``; ``shared`` of ``recent`` events are in both.
 
     Use it with a threshold of its own: ``chance(...) > 0.9``.
@@ -82,7 +88,8 @@ def chance(now: Overlap, wanted: int, used: int, shared: int, recent: int, least
     needed = max(
         least.precision * (now.used + used) - now.shared, least.recall * (now.wanted + wanted) - now.shared
     )
-    return at_least(math.floor(needed + 1e-9) + 1, shared, recent, int(most_to_come(now, wanted, used)))
+    draws = int(most_to_come(now, wanted, used, later))
+    return at_least(math.floor(needed + 1e-9) + 1, shared, recent, draws)
 
 
 def shared_recent(places: Iterable[Point], region: Region, other: Region) -> tuple[int, int]:

@@ -26,9 +26,10 @@ class Rules:
     ``least``: precision and recall must be above this; ``by_operator``: for operators whose query asks for
     something else. The threshold is that of the query that is covered. ``share``: how many missing events
     are expected in both. ``sure``: how likely an incomplete selection must suffice, judged by recent events
-    instead of ``share``. ``every``: each selection of a batch must suffice, not only their average.
-    ``times``: which selections are held against each other at all; ``any`` is what the thesis does.
-    ``strict``: equal selections do not stand for each other either if the threshold is 1.
+    instead of ``share``. ``later``: missing events come after those that are known, so a complete selection
+    has none of them; the thesis does not consider that. ``every``: each selection of a batch must suffice,
+    not only their average. ``times``: which selections are held against each other at all; ``any`` is what
+    the thesis does. ``strict``: equal selections do not stand for each other either if the threshold is 1.
     """
 
     least: Quality = Quality(0.5, 0.5)  # noqa: RUF009
@@ -36,6 +37,7 @@ class Rules:
     estimate: Estimate = by_atoms
     share: Share = pessimistic
     sure: float | None = None
+    later: bool = False
     every: bool = False
     times: Times = "any"
     strict: bool = False
@@ -58,9 +60,10 @@ class Judge:
     def covers(self, used: Batch, wanted: Batch) -> bool:
         """Whether results of ``used`` may be given for those of ``wanted``."""
         least = self.rules.by_operator.get(wanted.operator, self.rules.least)
-        pairs = counterparts(used, wanted)
         if self.rules.estimate in OF_OPERATORS:
-            pairs = pairs[-1:]
+            pairs = [(used.selections[-1], wanted.selections[-1])]
+        else:
+            pairs = counterparts(used, wanted)
         precision = recall = 0.0
         for mine, theirs in pairs:
             found = self._quality(mine, theirs, least)
@@ -78,10 +81,11 @@ class Judge:
             if self.rules.sure is not None:
                 return Quality(1.0, 1.0) if self._is_likely(now, used, wanted, least) else None
             share = self.rules.share(wanted, used, now)
-            now = completed(now, wanted.missing, used.missing, share)
+            now = completed(now, wanted.missing, used.missing, share, self.rules.later)
         return now.quality if now.wanted and now.used else None
 
     def _is_likely(self, now: Overlap, used: Candidate, wanted: Candidate, least: Quality) -> bool:
         assert self.rules.sure is not None
         shared, recent = len(wanted.recent & used.recent), len(wanted.recent)
-        return chance(now, wanted.missing, used.missing, shared, recent, least) > self.rules.sure
+        later = self.rules.later
+        return chance(now, wanted.missing, used.missing, shared, recent, least, later) > self.rules.sure

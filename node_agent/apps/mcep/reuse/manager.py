@@ -143,10 +143,9 @@ class SelectionManager:
         if record.closed:
             raise McepError(f"selection {number} of {operator} is closed")
         self._candidates.pop(key, None)
-        recent = self._recent[operator]
-        for each in inputs:
-            record.inputs.append(each)
-            recent.add(each.event)
+        first = len(record.inputs)
+        record.inputs.extend(inputs)
+        self._recent[operator].add(record.inputs[first:])
         record.missing = missing
 
     def close(self, operator: str, number: int) -> list[Process]:

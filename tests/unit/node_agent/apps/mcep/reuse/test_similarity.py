@@ -93,6 +93,8 @@ def test_what_is_to_come_pairs_no_events_that_are_known_to_differ() -> None:
     assert most_to_come(Overlap(0, 1, 0), 0, 5) == 1, "the other may still get the one event"
     assert most_to_come(Overlap(0, 2, 2), 1, 1) == 2
     assert most_to_come(Overlap(1, 1, 3), 4, 0) == 2, "it gets two that the other has, and two of its own"
+    assert most_to_come(Overlap(1, 1, 3), 4, 0, later=True) == 0, "a complete one gets nothing new"
+    assert completed(Overlap(2, 2, 2), 2, 4, 0.5, later=True) == (3, 4, 6)
 
 
 def test_shares_by_current_content_by_recent_events_and_by_predicted_interests() -> None:
