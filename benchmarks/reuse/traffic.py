@@ -10,14 +10,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from benchmarks.mcep.crowd import Crowd, crowd
-from benchmarks.mcep.roadside import squares
-from node_agent.apps.mcep.geometry import Box, Point, contains
+from benchmarks.mcep.crowd import Crowd
+from node_agent.apps.mcep.geometry import Box, Point, contains, squares
 from node_agent.apps.mcep.model import Event
 from node_agent.apps.mcep.reuse.similarity import Candidate
+from node_agent.apps.mcep.sensing import Drive, Sample
 from node_agent.apps.mcep.situations import speed_of
+from orchestrator.mobility.sumo import SumoTraffic
+from orchestrator.spec.area import Area
 
-AREA_M = (7700.0, 3500.0)
+AREA = Area(7700.0, 3500.0)
+WARM_UP_S = 20.0
+"""Vehicles start from rest; this is left out."""
 SWITCH_S = 5.0
 SLOW = 12.4
 """Metres a second, about the median; for queries with an operator for slow vehicles and one for fast ones."""
@@ -103,4 +107,7 @@ def is_slow(event: Event) -> bool:
 
 
 def traffic(vehicles: int, seconds: float, seed: int = 1) -> Traffic:
-    return Traffic(crowd(vehicles, *AREA_M, seconds, seed), seed)
+    names = tuple(f"car{number}" for number in range(1, vehicles + 1))
+    found = SumoTraffic(model="sumo").drives(names, AREA, seed, WARM_UP_S + seconds)
+    drives = {name: Drive([Sample(*each) for each in samples]) for name, samples in found.items()}
+    return Traffic(Crowd(drives, Box(0, 0, AREA.width, AREA.height), seconds, WARM_UP_S), seed)

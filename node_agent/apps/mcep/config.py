@@ -169,7 +169,8 @@ def query_of(config: QueryConfig) -> Query:
         known = ", ".join(SITUATIONS)
         raise McepError(f"query {config.name}: {error.args[0]!r} is not known; there are {known}") from None
     policy = Policy(config.order, config.completeness, config.suppression)
-    region = squares(2 * config.radius) if config.shape == "square" else circles(config.radius)
+    square = config.shape == "square"
+    region: Callable[[Point], Region] = squares(2 * config.radius) if square else circles(config.radius)
     return Query(config.name, graph, config.focal, _by_cells(region, config.cells), config.history, policy)
 
 

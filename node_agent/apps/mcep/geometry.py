@@ -50,7 +50,7 @@ def circles(radius: float) -> Callable[[Point], Region]:
     return lambda place: Circle(place.x, place.y, radius)
 
 
-def squares(edge: float) -> Callable[[Point], Region]:
+def squares(edge: float) -> Callable[[Point], Box]:
     """Squares around places."""
     half = edge / 2
     return lambda place: Box(place.x - half, place.y - half, place.x + half, place.y + half)
