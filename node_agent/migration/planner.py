@@ -189,7 +189,12 @@ class Planner:
         return [] if mine.waits else self._keep()
 
     def _on_decided(self, sender: str, version: int, kept: bool) -> list[Sent]:
+        unheard = version > self.latest.get(sender, -1)
         self.latest[sender] = max(version, self.latest.get(sender, -1))
+        mine = self.candidate
+        if unheard and mine is not None and mine.asked and sender > self.operator.name:
+            # Its plan crossed ours and comes after its withdrawal: it did not answer ours and never will.
+            return [*self._withdraw(), *self.plan_anew()]
         held = self.held.get(sender)
         if held is None or held.version > version:
             return []

@@ -97,6 +97,19 @@ def test_a_withdrawal_may_come_before_the_plan() -> None:
     assert b.receive("A", update.message) == [] and b.held == {}
 
 
+def test_a_plan_that_comes_after_its_withdrawal_still_crossed() -> None:
+    """B suppressed A's plan and then withdrew its own: A must not wait for an answer that never comes."""
+    a, b = pair()
+    (to_b,) = granted(a, a.plan_anew())
+    (to_a,) = granted(b, b.plan_anew())
+    assert b.receive("A", to_b.message) == []
+    withdrawn = only(b.observe(WORLD, "b2"), "A")[0]
+    again = a.receive("B", withdrawn)
+    assert only(again, "B") == [PlanDecided(1, False)] and only(again, "b3") != [], "it asks anew"
+    assert a.receive("B", to_a.message) == []
+    assert coordinate(9978).wrong == 0, "this graph has such a case"
+
+
 def test_a_broker_that_refuses_is_planned_without() -> None:
     a, _ = pair()
     asked = a.plan_anew()
