@@ -4,27 +4,26 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from benchmarks.mcep.town import numbered
+from benchmarks.mcep.figure_files import Figure
 from node_agent.apps.mcep.geometry import Box, Point, distance
 from node_agent.apps.mcep.model import Event, atomic
 from node_agent.apps.mcep.sensing import Drive, Sample
-from orchestrator.mobility.sumo import SumoTraffic
-from orchestrator.spec.area import Area
+from orchestrator.apps.mcep.planned import section_of
+from orchestrator.spec.experiment import Experiment
 
 CROWD = "crowd"
 """All vehicles are at the same broker, as in the thesis: one client tells what all of them saw."""
 CAMERA_M = 100.0
-WARM_UP_S = 20.0
-"""Vehicles start from rest; this is left out."""
 
 
 @dataclass(frozen=True)
 class Crowd:
-    """``seconds``: how long it is watched."""
+    """``seconds``: how long it is watched, after ``warmup`` seconds: vehicles start from rest."""
 
     drives: dict[str, Drive]
     area: Box
     seconds: float
+    warmup: float = 20.0
 
     @cached_property
     def readings(self) -> list[Event]:
@@ -32,9 +31,9 @@ class Crowd:
         found = []
         for number, (name, drive) in enumerate(self.drives.items()):
             phase = (number + 0.5) / len(self.drives)
-            for each in drive.readings(1.0, WARM_UP_S + self.seconds, phase):
-                if each.t >= WARM_UP_S:
-                    found.append((each.t - WARM_UP_S, name, each))
+            for each in drive.readings(1.0, self.warmup + self.seconds, phase):
+                if each.t >= self.warmup:
+                    found.append((each.t - self.warmup, name, each))
         found.sort(key=lambda each: each[:2])
         return [
             atomic(each.type, t, each.place, number, CROWD, {**each.attributes, "car": name})
@@ -53,24 +52,25 @@ class Crowd:
         return found
 
     def place(self, name: str, t: float) -> Point:
-        here = self.drives[name].at(WARM_UP_S + t)
+        here = self.drives[name].at(self.warmup + t)
         return Point(here.x, here.y)
 
 
 class Crowds:
-    """Those of the figures: on the thesis' area, and as dense as there on a part of it. ``drivers``: how many
-    ask, one by one."""
+    """Those of figures. ``seconds``: how long they are watched; ``drivers``: how many ask, one by one."""
 
-    def __init__(self, seconds: float, drivers: int) -> None:
-        self._seconds, self._drivers = seconds, drivers
+    def __init__(self, seconds: float | None, drivers: int) -> None:
+        self._seconds, self._count = seconds, drivers
+        self._made: dict[tuple[str, float, float], Crowd] = {}
 
-    @cached_property
-    def wide(self) -> Crowd:
-        return crowd(1000, 7700.0, 3500.0, self._seconds, 1)
-
-    @cached_property
-    def dense(self) -> Crowd:
-        return crowd(700, 1900.0, 1900.0, self._seconds, 1)
+    def of(self, figure: Figure) -> Crowd:
+        """The vehicles of a figure's file, after its warm-up."""
+        experiment = figure.experiment
+        seconds = self._seconds or experiment.duration
+        key = experiment.topology.name, experiment.warmup, seconds
+        if key not in self._made:
+            self._made[key] = crowd(experiment, seconds)
+        return self._made[key]
 
     def drivers(self, given: Crowd) -> list[str]:
         """Vehicles that are in the middle of the area half-way, so that their interests stay inside."""
@@ -79,11 +79,17 @@ class Crowds:
         def apart(name: str) -> float:
             return distance(given.place(name, given.seconds / 2), middle)
 
-        return sorted(given.drives, key=apart)[: self._drivers]
+        return sorted(given.drives, key=apart)[: self._count]
 
 
-def crowd(vehicles: int, width: float, height: float, seconds: float, seed: int) -> Crowd:
-    names = numbered(vehicles, "car")
-    found = SumoTraffic(model="sumo").drives(names, Area(width, height), seed, WARM_UP_S + seconds)
-    drives = {name: Drive([Sample(*each) for each in samples]) for name, samples in found.items()}
-    return Crowd(drives, Box(0, 0, width, height), seconds)
+def crowd(experiment: Experiment, seconds: float) -> Crowd:
+    (entry,) = experiment.entries().values()
+    brokers, topology = section_of(entry).brokers, experiment.topology
+    found = topology.drives(experiment.seed, experiment.warmup + seconds)
+    drives = {
+        name: Drive([Sample(*each) for each in samples])
+        for name, samples in found.items()
+        if name not in brokers
+    }
+    area = Box(0, 0, topology.area.width, topology.area.height)
+    return Crowd(drives, area, seconds, experiment.warmup)

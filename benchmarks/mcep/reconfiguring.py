@@ -6,45 +6,52 @@ from statistics import fmean
 from typing import Any
 
 from benchmarks.mcep.crowd import Crowd, Crowds
+from benchmarks.mcep.figure_files import Asking, Figure
 from benchmarks.mcep.points import Points, Way
-from benchmarks.mcep.roadside import QUERY, Roadside, asking, squares
+from benchmarks.mcep.roadside import QUERY, Roadside, asked_by
 from benchmarks.radio.report import Row
-from node_agent.apps.mcep.geometry import Point, Region
+from node_agent.apps.mcep.geometry import Point, Region, squares
 from node_agent.apps.mcep.graph import OperatorGraph, Source, Stream
-from node_agent.apps.mcep.interest import Always, Condition, QualityAware, Spatial, Timed, recent_quality
-from node_agent.apps.mcep.model import Event, Policy, Quality, Query
-from node_agent.apps.mcep.situations import graph_of, speed_of
+from node_agent.apps.mcep.interest import recent_quality
+from node_agent.apps.mcep.model import Event, Quality, Query
 from node_agent.apps.mcep.storage import Storage
 from node_agent.apps.mcep.windows import Partition, filter_operator
 
-HISTORY_S = 5.0
-EDGES_M = (50.0, 100.0, 250.0, 500.0)
 DEVIATIONS_M = (100.0, 200.0, 400.0)
+"""How far apart squares are predeployed."""
 LOOK_BACK_S = 5.0
-WINDOWS = (5, 10, 20, 40, 80)
-RESTRICTION_S, SLOW = 25.0, 5.0
+FRIENDS = 50
+"""One vehicle in so many is a friend's."""
+AWARE = "quality 0.9"
 
 
-def predeployment(crowds: Crowds) -> tuple[Row, list[Row]]:
-    given = crowds.wide
+def predeployment(figure: Figure, crowds: Crowds) -> tuple[Row, list[Row]]:
+    given = crowds.of(figure)
     rows: list[Row] = []
     for app, events, graph in (
-        ("traffic", given.readings, traffic()),
-        ("video", given.pictures, friends(list(given.drives)[::50])),
+        ("traffic", given.readings, traffic(figure.asking().graph)),
+        ("video", given.pictures, friends(list(given.drives)[::FRIENDS])),
     ):
-        for edge in EDGES_M:
+        for edge in figure.swept("edge").values():
+            by_way = {
+                "mcep, optimised" if suppression else "mcep": replace(
+                    figure.asking(edge=edge, suppression=suppression), graph=graph
+                )
+                for suppression in figure.swept("suppression").values()
+            }
+            metres = by_way["mcep"].edge
             counts: dict[str, float] = {
-                f"predeployed, {apart:g} m": float(predeployed(events, edge, apart, given))
+                f"predeployed, {apart:g} m": float(predeployed(events, metres, apart, given))
                 for apart in DEVIATIONS_M
             }
-            for name, policy in (("mcep", Policy()), ("mcep, optimised", Policy(suppression=True))):
-                counts[name] = fmean(
-                    Roadside(given, events, who, asking(graph, who, edge, HISTORY_S, policy)).play().streamed
+            for way, asking in by_way.items():
+                counts[way] = fmean(
+                    Roadside(given, events, who, asked_by(who, asking)).play().streamed
                     for who in crowds.drivers(given)
                 )
             base = counts[f"predeployed, {DEVIATIONS_M[0]:g} m"]
             rows += [
-                {"app": app, "edge_m": edge, "way": way, "events": count, "relative": count / base}
+                {"app": app, "edge_m": metres, "way": way, "events": count, "relative": count / base}
                 for way, count in counts.items()
             ]
     best = {way: [r["relative"] for r in rows if r["way"] == way] for way in ("mcep", "mcep, optimised")}
@@ -57,27 +64,22 @@ def predeployment(crowds: Crowds) -> tuple[Row, list[Row]]:
     return fewer, rows
 
 
-def by_condition(crowds: Crowds) -> tuple[Row, list[Row]]:
-    given = crowds.wide
-    conditions: dict[str, Condition] = {
-        "each location": Always(),
-        **{f"time, {seconds:g} s": Timed(seconds - 0.5) for seconds in (2.0, 5.0, 10.0)},
-        **{f"distance, {metres:g} m": Spatial(metres) for metres in (25.0, 50.0, 100.0)},
-        "quality 0.9": QualityAware(Quality(0.9, 0.0), LOOK_BACK_S),
-    }
+def by_condition(figure: Figure, crowds: Crowds) -> tuple[Row, list[Row]]:
+    given = crowds.of(figure)
     rows: list[Row] = []
-    for edge in EDGES_M[2:]:
+    for edge in figure.swept("edge").values():
         found: list[dict[str, Any]] = []
-        for name, condition in conditions.items():
+        for name, switch in figure.swept("switch").items():
+            asking = figure.asking(edge=edge, switch=switch)
+            asking = replace(asking, graph=traffic(asking.graph))
             played = [
-                (who, Roadside(given, given.readings, who, made).play())
+                (who, Roadside(given, given.readings, who, asked_by(who, asking)).play())
                 for who in crowds.drivers(given)
-                for made in [asking(traffic(), who, edge, HISTORY_S, Policy(), condition)]
             ]
-            qualities = [each for who, road in played for each in at_locations(given, who, road, edge)]
+            qualities = [q for who, road in played for q in at_locations(given, who, road, asking.edge)]
             found.append(
                 {
-                    "edge_m": edge,
+                    "edge_m": asking.edge,
                     "condition": name,
                     "switches": fmean(len(road.markers) - 1 for _, road in played),
                     "events": fmean(road.streamed for _, road in played),
@@ -87,19 +89,20 @@ def by_condition(crowds: Crowds) -> tuple[Row, list[Row]]:
             )
         most = max(each["events"] for each in found)
         rows += [{**each, "relative": each["events"] / most} for each in found]
-    aware = [each for each in rows if each["condition"] == "quality 0.9"]
+    aware = [each for each in rows if each["condition"] == AWARE]
     return {
         "quality_aware_relative": fmean(each["relative"] for each in aware),
         "quality_aware_precision": min(each["precision"] for each in aware),
     }, rows
 
 
-def initialization_points(crowds: Crowds) -> tuple[Row, list[Row]]:
-    given = crowds.dense
+def initialization_points(figure: Figure, crowds: Crowds) -> tuple[Row, list[Row]]:
+    given = crowds.of(figure)
     rows: list[Row] = []
-    for window in WINDOWS:
+    for window in figure.swept("parameters.readings").values():
+        asking = figure.asking(parameters__readings=window)
         ways: dict[Way, list[Points]] = {
-            way: [points(given, who, window, way) for who in crowds.drivers(given)]
+            way: [points(given, who, asking, way) for who in crowds.drivers(given)]
             for way in ("basic", "avg", "none")
         }
         for way in ("avg", "none"):
@@ -123,9 +126,8 @@ def initialization_points(crowds: Crowds) -> tuple[Row, list[Row]]:
     }, rows
 
 
-def traffic() -> OperatorGraph:
-    """The accident. One client tells what all vehicles see, so readings are told apart by an attribute."""
-    graph = graph_of("accident", {})
+def traffic(graph: OperatorGraph) -> OperatorGraph:
+    """One client tells what all vehicles see, so readings are told apart by an attribute."""
     operators = tuple(
         each if each.partition is None else replace(each, partition=Partition("attribute", "car"))
         for each in graph.operators
@@ -139,16 +141,6 @@ def friends(cars: Iterable[str]) -> OperatorGraph:
     found = filter_operator("friend", "picture", lambda event: event.attributes.get("car") in known, "friend")
     streams = (Stream("picture", "friend"), Stream("friend"))
     return OperatorGraph((Source("picture", "picture"),), (found,), streams)
-
-
-def speeds(window: int) -> OperatorGraph:
-    """The mean of the last speeds above a bound."""
-    fast = filter_operator("fast", "speed", lambda event: speed_of(event) > SLOW, "fast")
-    average = graph_of("average_speed", {"readings": window, "within": RESTRICTION_S}).operators[0]
-    (readings,) = average.windows
-    averaging = replace(average, windows=(replace(readings, stream="fast"),))
-    streams = (Stream("speed", "fast"), Stream("fast", averaging.name), Stream(averaging.name))
-    return OperatorGraph((Source("speed", "speed"),), (fast, averaging), streams)
 
 
 def predeployed(events: Sequence[Event], edge: float, apart: float, given: Crowd) -> int:
@@ -185,9 +177,11 @@ def at_locations(given: Crowd, who: str, road: Roadside, edge: float) -> list[Qu
     return found
 
 
-def points(given: Crowd, who: str, window: int, way: Way) -> Points:
+def points(given: Crowd, who: str, asking: Asking, way: Way) -> Points:
     """A switch each second, once the restriction window is full of events."""
-    machines = Points(Query(QUERY, speeds(window), who, squares(500.0)), way)
+    region = squares(asking.edge)
+    query = Query(QUERY, asking.graph, who, region, asking.history)
+    machines = Points(query, way)
     events = [each for each in given.readings if each.type == "speed"]
     first = 0
     for second in range(1, int(given.seconds)):
@@ -196,6 +190,6 @@ def points(given: Crowd, who: str, window: int, way: Way) -> Points:
             last += 1
         machines.see(events[first:last], float(second))
         first = last
-        if second > RESTRICTION_S:
-            machines.switch(squares(500.0)(given.place(who, float(second))), float(second))
+        if second > query.look_back:
+            machines.switch(region(given.place(who, float(second))), float(second))
     return machines

@@ -11,17 +11,18 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from benchmarks.mcep.crowd import CROWD, Crowd
+from benchmarks.mcep.figure_files import Asking
 from node_agent.apps.mcep.areas import grid
 from node_agent.apps.mcep.broker import Broker
 from node_agent.apps.mcep.channel import Log, Marker
 from node_agent.apps.mcep.client import Client
 from node_agent.apps.mcep.delivery import Delivered
 from node_agent.apps.mcep.deployment import Deployed, Deployment, check_deployment
-from node_agent.apps.mcep.geometry import Box, Point
-from node_agent.apps.mcep.graph import CONSUMER, OperatorGraph
-from node_agent.apps.mcep.interest import Always, Condition
+from node_agent.apps.mcep.geometry import squares
+from node_agent.apps.mcep.graph import CONSUMER
+from node_agent.apps.mcep.interest import Condition
 from node_agent.apps.mcep.messages import Results, Said, Seen, Sent, Streamed, UpTo
-from node_agent.apps.mcep.model import Event, Policy, Query
+from node_agent.apps.mcep.model import Event, Query
 from node_agent.apps.mcep.prediction import Prediction
 from node_agent.apps.mcep.progress import GONE
 
@@ -53,23 +54,10 @@ class Asked(NamedTuple):
     prediction: Prediction | None = None
 
 
-def squares(edge: float) -> Callable[[Point], Box]:
-    half = edge / 2
-    return lambda place: Box(place.x - half, place.y - half, place.x + half, place.y + half)
-
-
-def asking(
-    graph: OperatorGraph,
-    who: str,
-    edge: float,
-    history: float,
-    policy: Policy,
-    condition: Condition | None = None,
-    prediction: Prediction | None = None,
-) -> Asked:
+def asked_by(who: str, asking: Asking, prediction: Prediction | None = None) -> Asked:
     """A query of one driver for squares around it."""
-    query = Query(QUERY, graph, who, squares(edge), history, policy)
-    return Asked(query, condition or Always(), prediction)
+    query = Query(QUERY, asking.graph, who, squares(asking.edge), asking.history, asking.policy)
+    return Asked(query, asking.condition, prediction)
 
 
 class Roadside:

@@ -113,6 +113,7 @@ def analysed(
     tell = progress or _say_nothing
     members = tuple(tuple(runs_in(directory)) for directory in directories)
     runs = unique([run for group in members for run in group])
+    _require_names(runs)
     results = _results(runs, tell, spark)
     _restate(runs)
     return Analysis(tuple(directories), members, results)
@@ -136,6 +137,7 @@ def tables_so_far(
     """Brings the tables of runs that still go on up to date. Results are for runs that have ended."""
     tell = progress or _say_nothing
     runs = unique([run for directory in directories for run in runs_in(directory)])
+    _require_names(runs)
     with _telling(runs, tell) as tell:
         _take_in_and_then(_by_root(runs), tell, spark, lambda session, store, runs: None)
 
@@ -166,6 +168,22 @@ def _by_root(runs: Sequence[RunInput]) -> dict[Path, list[RunInput]]:
     for run in runs:
         found.setdefault(_root(run), []).append(run)
     return found
+
+
+def _require_names(runs: Sequence[RunInput]) -> None:
+    """Refuses a run and its copy: tables know runs by their id, and would have the rows of both under it."""
+    for group in _by_root(runs).values():
+        found: dict[str, RunInput] = {}
+        for run in group:
+            if (other := found.setdefault(run.run, run)) is not run:
+                raise BadInput(namesakes_text(run.directory.path, other.directory.path))
+
+
+def namesakes_text(path: Path, other: Path) -> str:
+    return (
+        f"{path} cannot be analysed beside {other}, which has the same id: tables would have the rows of both"
+        " as one run; move one of them to another runs' directory"
+    )
 
 
 def _restate(runs: Sequence[RunInput]) -> None:

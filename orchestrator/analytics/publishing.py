@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.analytics.layout import VERSION, tables_of
 from orchestrator.errors import BadInput, RoveError
@@ -60,6 +60,7 @@ def publish_tables(spark: "SparkSession", directories: Sequence[Path], target: T
     from pyspark.errors import PySparkException
 
     from orchestrator.analytics.failures import reason
+    from orchestrator.analytics.log import TABLES
     from orchestrator.analytics.store import TableStore
 
     runs = unique([run for directory in directories for run in runs_in(directory)])
@@ -70,14 +71,17 @@ def publish_tables(spark: "SparkSession", directories: Sequence[Path], target: T
     try:
         for root in dict.fromkeys(run.directory.path.parent.parent for run in runs):
             group = [run for run in runs if run.directory.path.parent.parent == root]
+            store, names = TableStore(root), [run.run for run in group]
             for table in tables_of(group):
                 table_name = table.name
-                rows = TableStore(root).read(spark, table.name, [run.run for run in group])
+                rows = store.read(spark, table.name, names)
                 place = f"{target.url}/v{VERSION}/{table.name}"
                 ordered = rows.repartition("run").sortWithinPartitions("run", *table.order)
                 ordered.write.mode("overwrite").option("compression", "zstd").partitionBy("run").parquet(
                     place
                 )
+                empty = [run for run in names if not store.paths(TABLES, table.name, [run])]
+                _remove(spark, [f"{place}/run={run}" for run in empty])
     except (PySparkException, Py4JError) as error:
         raise RoveError(
             f"the table {table_name} cannot be published to {target.url}: {_advice(target, reason(error))};"
@@ -85,6 +89,14 @@ def publish_tables(spark: "SparkSession", directories: Sequence[Path], target: T
         ) from error
     finally:
         spark.conf.set(_MODE, str(before))
+
+
+def _remove(spark: "SparkSession", places: Sequence[str]) -> None:
+    """Removes rows of runs that have none any more: Spark replaces what it writes something to."""
+    context: Any = spark.sparkContext
+    for place in places:
+        path = context._jvm.org.apache.hadoop.fs.Path(place)
+        path.getFileSystem(context._jsc.hadoopConfiguration()).delete(path, True)
 
 
 def _bound(spark: "SparkSession") -> None:

@@ -20,6 +20,8 @@ from orchestrator.results.views import Result
 from orchestrator.runs.files import write_atomic
 from orchestrator.runs.run_directory import RunDirectory
 
+_FORMULA = re.compile(r"\s*[=+@\t\r-]")
+_QUANTITY = re.compile(r"[+-]?[0-9][0-9.]* ?[A-Za-z%/]*")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 
 
@@ -84,6 +86,13 @@ def _csv(rows: Sequence[Row]) -> bytes:
     columns = list(dict.fromkeys(name for row in rows for name in row))
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    writer.writerow({name: _inert(name) for name in columns})
+    writer.writerows({name: _inert(value) for name, value in row.items()} for row in rows)
     return text.getvalue().encode()
+
+
+def _inert(value: Any) -> Any:
+    """Keeps spreadsheets from computing a text: names and factors may be somebody else's."""
+    if isinstance(value, str) and _FORMULA.match(value) and not _QUANTITY.fullmatch(value):
+        return f"'{value}"
+    return value

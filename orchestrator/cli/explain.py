@@ -65,9 +65,9 @@ def explain(
 
       rove explain quickstart --at 42s --replica camera/0 --json
 
-      rove explain ferry --at 420s
+      rove explain comet-ferry --at 420s
 
-      rove explain ferry --event fire#3
+      rove explain comet-ferry --event fire#3
     """
     from orchestrator.planning.application import application
     from orchestrator.spec.problems import Unusable

@@ -1,6 +1,7 @@
 """What `rove run` and `rove sweep` share: checks before anything is created, and the way through the runs."""
 
 import asyncio
+import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from orchestrator.planning.sweep import Cell
     from orchestrator.spec.experiment import Experiment
 
+_SECRET = re.compile(
+    r"((?:--spark-conf=)?spark\.[^=]*(?:secret|password|token|access\.?key)[^=]*=).+",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Settings that Spark itself does not show either."""
 _ON_REQUEST = {
     Urgency.IN_ORDER: "Stopping in order; data is kept. Once more to tear down at once.",
     Urgency.AT_ONCE: "Tearing down at once.",
@@ -125,7 +131,7 @@ def perform(
                 create_backend=create_backend,
                 interruption=interruption,
                 observe=display.observe,
-                command=["rove", *sys.argv[1:]],
+                command=["rove", *without_secrets(sys.argv[1:])],
                 watch=open_door,
                 elsewhere=elsewhere,
                 most_failures=most_failures,
@@ -134,6 +140,11 @@ def perform(
         return invocation, finished
 
     return asyncio.run(run())
+
+
+def without_secrets(arguments: Sequence[str]) -> list[str]:
+    """Returns a command line as a run's manifest may keep it, and others may read it."""
+    return [_SECRET.sub(r"\1…", argument) for argument in arguments]
 
 
 def label(cell: "Cell") -> str:

@@ -208,6 +208,7 @@ def _cell_document(cell: "Cell") -> dict[str, Any]:
         "virtual_seconds": _seconds(cell),
         "nodes": {**topology.addresses(), **{name: node.address for name, node in real.items()}},
         "hosts": {name: str(node.host) for name, node in real.items()},
+        "wires": [wire.model_dump(mode="json") for wire in topology.wires],
         **_apps_document(cell.run),
         "expect": list(cell.experiment.expect),
         "warnings": warnings_of(cell.experiment),
@@ -271,6 +272,8 @@ def _nodes_table(cell: "Cell") -> Table:
         table.add_row("Mobility", topology.mobility.summary_for(names, topology.area))
         for title, line in zip_longest(["Radio"], topology.radio.summary(), fillvalue=""):
             table.add_row(title, line)
+        for number, wire in enumerate(topology.wires):
+            table.add_row("" if number else "Wires", wire.summary())
     table.add_row("Routing", experiment.routing.summary())
     for plan in cell.run.apps.values():
         for title, line in plan.summary():

@@ -10,6 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from orchestrator.lifecycle.interruption import lost_interrupts_raised
 from orchestrator.runs.phases import Phase
 
 if TYPE_CHECKING:
@@ -158,13 +159,24 @@ class RunProgress:
 
 @contextmanager
 def step(console: Console, what: str) -> Iterator[Callable[[str, float], None]]:
-    """Progress of one piece of work in stages, such as the analysis."""
-    if not console.is_terminal:
-        yield _lines(console, what)
-        return
-    with _bars(console) as progress:
-        task = progress.add_task(what, phase="", total=1.0)
-        yield lambda stage, fraction: progress.update(task, completed=fraction, phase=stage)
+    """Progress of one piece of work in stages, such as the analysis. Ctrl-C ends it at the next stage at the
+    latest.
+    """
+    with lost_interrupts_raised() as raise_lost:
+
+        def heeding(tell: Callable[[str, float], None]) -> Callable[[str, float], None]:
+            def told(stage: str, fraction: float) -> None:
+                raise_lost()
+                tell(stage, fraction)
+
+            return told
+
+        if not console.is_terminal:
+            yield heeding(_lines(console, what))
+            return
+        with _bars(console) as progress:
+            task = progress.add_task(what, phase="", total=1.0)
+            yield heeding(lambda stage, fraction: progress.update(task, completed=fraction, phase=stage))
 
 
 def _lines(console: Console, what: str) -> Callable[[str, float], None]:

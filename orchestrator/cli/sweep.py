@@ -17,7 +17,7 @@ from orchestrator.cli.references import DEFAULT_ROOT, ExperimentFile, RunsDir, c
 from orchestrator.cli.spark_options import SparkConf
 from orchestrator.cli.sweep_progress import SweepProgress
 from orchestrator.errors import BadInput
-from orchestrator.runs.run_directory import RunDirectory
+from orchestrator.runs.run_directory import RunDirectory, require_id
 
 if TYPE_CHECKING:
     from orchestrator.lifecycle.invocation import Elsewhere, Invocation
@@ -108,7 +108,7 @@ def sweep(
         require_java()
     begun = None if new else _begun(prepared, run_id, runs_dir)
     if begun is not None:
-        _require_same(prepared, begun, file)
+        _require_same(prepared, begun, f"{command_line('sweep', str(file), runs_dir)} --new")
     elif retry is not None:
         name = prepared.experiment.name
         raise BadInput(f"there is no sweep of {name} under {runs_dir} yet: leave out --retry")
@@ -164,6 +164,7 @@ def _begun(prepared: Prepared, run_id: str | None, runs_dir: Path) -> RunDirecto
     name = prepared.experiment.name
     if run_id is None:
         return latest_sweep(runs_dir, name)
+    require_id(run_id)
     named = RunDirectory(runs_dir / name / run_id)
     if not named.path.exists() or remove_unborn(named):
         return None
@@ -172,10 +173,10 @@ def _begun(prepared: Prepared, run_id: str | None, runs_dir: Path) -> RunDirecto
     return named
 
 
-def _require_same(prepared: Prepared, begun: RunDirectory, file: Path) -> None:
+def _require_same(prepared: Prepared, begun: RunDirectory, anew: str) -> None:
     from orchestrator.lifecycle.resumption import require_unchanged
 
-    require_unchanged(prepared.experiment, begun, f"rove sweep {shlex.quote(str(file))} --new")
+    require_unchanged(prepared.experiment, begun, anew)
 
 
 @dataclass

@@ -5,8 +5,10 @@ The first SIGINT, SIGTERM or SIGHUP asks to stop in order, the second to tear do
 
 import asyncio
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 from orchestrator.runs.phases import Urgency
 
@@ -58,6 +60,37 @@ def signals_as_keyboard_interrupt() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def lost_interrupts_raised() -> Iterator[Callable[[], None]]:
+    """For work that calls libraries which drop a KeyboardInterrupt: yields a function that raises one again
+    if it was raised before and did not end the work.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield lambda: None  # nothing interrupts this thread
+        return
+    raised = False
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal raised
+        try:
+            before(number, frame)
+        except KeyboardInterrupt:
+            raised = True
+            raise
+
+    def raise_lost() -> None:
+        if raised:
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield raise_lost
+        raise_lost()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -4,7 +4,9 @@ The files that were written when it began say whether it is the same sweep; the 
 cells are done. Both are there after a crash at any moment.
 """
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +20,7 @@ from orchestrator.planning.bundle import SPEC, bundle
 from orchestrator.planning.sweep import Cell
 from orchestrator.runs import run_directory
 from orchestrator.runs.files import readable, sync_directory
-from orchestrator.runs.journal import Journal
+from orchestrator.runs.journal import Journal, unlocked_path
 from orchestrator.runs.run_directory import RunDirectory, member_id, remove_path
 from orchestrator.runs.sweep_state import was_cut_off
 from orchestrator.runs.verdict import Verdict, read_verdict
@@ -48,7 +50,14 @@ def latest_sweep(root: Path, experiment: str) -> RunDirectory | None:
 
 
 def remove_unborn(directory: RunDirectory) -> bool:
-    """Removes the directory of a command that was killed before it had written what it wanted to run."""
+    """Removes the directory of a command that was killed before it had written what it wanted to run.
+
+    The journal comes first: a directory with anything but no journal is somebody's own, and stays.
+    """
+    journals = (directory.journal, unlocked_path(directory.journal))
+    is_ours = any(path.exists() for path in journals) or not any(directory.path.iterdir())
+    if directory.path.is_symlink() or not is_ours:
+        return False
     written = (directory.sweep, directory.manifest, directory.verdict, directory.network)
     if any(path.exists() for path in written) or state_of(directory) is not State.DEAD:
         return False
@@ -131,8 +140,8 @@ def _set_aside(member: RunDirectory, sweep: RunDirectory) -> None:
         )
     folder = sweep.path / EARLIER
     folder.mkdir(exist_ok=True)
-    number = sum(1 for _ in folder.glob(f"{member.id}-*")) + 1
-    member.path.rename(folder / f"{member.id}-{number}")
+    free = (folder / f"{member.id}-{number}" for number in count(1))  # a user may have removed some
+    member.path.rename(next(place for place in free if not os.path.lexists(place)))
     sync_directory(folder)
     sync_directory(member.path.parent)
 
@@ -142,10 +151,19 @@ def _changes(now: Mapping[str, bytes], directory: Path) -> Iterator[Change]:
         before = readable(directory / name)
         if before == content:
             continue
-        if name == SPEC and before is not None:
-            yield from differences(yaml.safe_load(before), yaml.safe_load(content))
+        known = _document(before) if name == SPEC and before is not None else None
+        if known is not None:
+            yield from differences(known, yaml.safe_load(content))
         else:
             yield Change(name, None if before is None else "another content", "changed")
+
+
+def _document(content: bytes) -> Any:
+    """Returns what a file of a sweep says; None if it is damaged."""
+    try:
+        return yaml.safe_load(content)
+    except (yaml.YAMLError, UnicodeDecodeError):
+        return None
 
 
 def differences(before: Any, now: Any, at: str = "") -> Iterator[Change]:

@@ -9,6 +9,7 @@ from statistics import fmean
 
 from orchestrator.mobility.generate import generate_trace
 from orchestrator.model.trace import Position
+from orchestrator.radio.wires import wired_nodes
 from orchestrator.spec.contacts import ContactRadio
 from orchestrator.spec.radio import DiscRadio
 from orchestrator.spec.topology import Topology
@@ -38,7 +39,15 @@ def mean_distance(topology: Topology, seed: int, seconds: float) -> Distance:
 
 
 def network_at(topology: Topology, places: Mapping[str, Position]) -> Neighbours:
-    """Returns the links at the start of the run; with contacts, all that there ever are."""
+    """Returns the links at the start of the run, wires too; with contacts, all that there ever are."""
+    by_radio = _radio_network_at(topology, places)
+    if not topology.wires:
+        return by_radio
+    wired = wired_nodes(topology.wire_links())
+    return {node: [*peers, *wired.get(node, ())] for node, peers in by_radio.items()}
+
+
+def _radio_network_at(topology: Topology, places: Mapping[str, Position]) -> Neighbours:
     radio = topology.radio
     if isinstance(radio, ContactRadio):
         return radio.neighbours(topology.node_names)

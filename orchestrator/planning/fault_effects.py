@@ -46,6 +46,9 @@ def air_effect(fault: Fault, topology: Topology) -> Effect | list[Finding]:
         if isinstance(topology.radio, ContactRadio):
             text = "a link of contacts is up or down, and has no signal that could be weaker"
             findings.append(Finding((), text, "cut the link, or use an 802.11b radio"))
+        if any(one in wire.between and other in wire.between for wire in topology.wires):
+            text = f"{one} and {other} have a wire, which has no signal that could be weaker"
+            findings.append(Finding((), text, "cut the link"))
         air = AirChanges(links=(Weakened(one, other, by_db),))
         return findings or Effect(f"{one} – {other} by {by_db:g} dB", air=air)
     assert fault.move is not None, "validated"

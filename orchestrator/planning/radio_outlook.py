@@ -105,6 +105,10 @@ def look_ahead(topology: Topology, trace: Trace, seconds: float, pairs: Iterable
     distance = distances(sample_positions(trace, times))
     snr_db = air.snr_db(distance, times)
     expected, links = air.links(distance, snr_db)
+    for wire in topology.wire_links():
+        one, other = nodes.index(wire.a), nodes.index(wire.b)
+        links[:, one, other] = links[:, other, one] = True
+        expected[:, one, other] = expected[:, other, one] = 1.0
     alone = (~links.any(axis=2)).mean(axis=0)
     return Outlook(
         ranges_m={share: air.reach(share) for share in DELIVERIES},

@@ -14,11 +14,20 @@ NO_RESULT = (
     f"Fewer than {ENOUGH_PAIRS} pairs are no result yet: other seeds may say the opposite. Add some to the "
     "sweep, like seed: [1, 2, 3, 4, 5]."
 )
+NO_PAIRS = (
+    "Nothing can be compared: no two usable runs have the same seed. rove status says which runs are not "
+    "valid, and why. If the machine was too busy, use a quieter one, fewer nodes, or backend: sim."
+)
 
 
 def gains(rows: Sequence[Document], app: str, kind: str) -> list[str]:
-    """Returns a sentence for each cell that is compared with another; last, what few pairs are worth."""
+    """Returns a sentence for each cell that is compared with another; last, what few pairs are worth.
+
+    Without any pair there is one sentence: more seeds would not help.
+    """
     found = list(_compared(rows, app, kind))
+    if found and not any(ratio["pairs"] for _, _, ratio in found):
+        return [NO_PAIRS]
     sentences = [_sentence(row, metric, ratio) for row, metric, ratio in found]
     if any(ratio["pairs"] < ENOUGH_PAIRS for _, _, ratio in found):
         sentences.append(NO_RESULT)

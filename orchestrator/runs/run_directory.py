@@ -162,11 +162,16 @@ def member_id(sweep: str, number: int) -> str:
 def create(root: Path, experiment: str, run_id: str) -> RunDirectory:
     """Creates the directory of a new run. Its id is unique in the whole
     root: processes are marked with it."""
+    require_id(run_id)
+    return _create(root, experiment, run_id)
+
+
+def require_id(run_id: str) -> None:
+    """Raises BadInput if a user's id for a run could not be used, or would lead elsewhere."""
     if run_id == LATEST or not _RUN_ID.fullmatch(run_id):
         raise BadInput(
             f"run id {run_id!r} cannot be used: letters, digits, - and _ only, at most 64, and not {LATEST!r}"
         )
-    return _create(root, experiment, run_id)
 
 
 def create_new(root: Path, experiment: str) -> RunDirectory:

@@ -35,13 +35,13 @@ def connect_to(
         "PYSPARK_GATEWAY_SECRET": secret,
         "PYSPARK_PYTHON": python,
     }
+    _say_nothing_of_broken_connections()
     with _environment(variables), _interrupt_handler_kept():
         gateway = launch_gateway()  # type: ignore[no-untyped-call]
         context = SparkContext(gateway=gateway, conf=conf)
     context.setLogLevel("ERROR")
-    session = SparkSession(context)
-    _say_nothing_of_broken_connections(session)
-    return session
+    setattr(context._accumulatorServer, "handle_error", lambda request, client: None)  # noqa: B010
+    return SparkSession(context)
 
 
 def _await_connection(process: subprocess.Popen[bytes], scratch: Path, timeout_s: float) -> tuple[int, str]:
@@ -84,14 +84,13 @@ def _interrupt_handler_kept() -> Iterator[None]:
             signal.signal(signal.SIGINT, before)
 
 
-def _say_nothing_of_broken_connections(spark: SparkSession) -> None:
+def _say_nothing_of_broken_connections() -> None:
     """Silences messages of Py4J and PySpark threads that notice late that the JVM was killed.
 
     If it matters, the call that fails raises an exception.
     """
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_is_not_from_py4j)
-    setattr(spark.sparkContext._accumulatorServer, "handle_error", lambda request, client: None)  # noqa: B010
 
 
 def _is_not_from_py4j(record: logging.LogRecord) -> bool:

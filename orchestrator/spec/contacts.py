@@ -30,7 +30,7 @@ from orchestrator.contacts.plan import (
 )
 from orchestrator.contacts.traces import MOST_CONTACTS
 from orchestrator.errors import BadInput
-from orchestrator.spec.base import Section
+from orchestrator.spec.base import Name, Section
 from orchestrator.spec.contact_trace import ContactTraceSection
 from orchestrator.spec.node_pairs import Ends
 from orchestrator.spec.problems import Finding, Place, Unusable, did_you_mean, shown, unusable
@@ -195,6 +195,12 @@ class ContactRadio(Section):
     links: tuple[ContactLinkSection, ...] = Field(
         default=(), examples=["[{between: [bus, base], periodic: {up: 60s, down: 300s, phase: 20s}}]"]
     )
+    hubs: tuple[Name, ...] = Field(
+        default=(),
+        description="Nodes with a link to every other node that never goes down, such as a base station's; "
+        "`links` may have another one between the two",
+        examples=["[base]"],
+    )
     trace: ContactTraceSection | None = Field(default=None, description="Contacts from a file")
 
     @property
@@ -209,7 +215,7 @@ class ContactRadio(Section):
             raise BadInput(findings[0].message)
         traced = {} if self.trace is None else self.trace.contacts(nodes)
         links: list[ContactLink] = []
-        for link in self.links:
+        for link in self._with_hubs(nodes):
             if link.has_schedule:
                 links.append(self._link(link, link.between, *link.contacts(seed, until)))
         listed = {frozenset(link.between): link for link in self.links if not link.has_schedule}
@@ -219,6 +225,17 @@ class ContactRadio(Section):
             ends = pair if settings is None else settings.between
             links.append(self._link(settings, ends, contacts, measured(contacts, until)))
         return ContactPlan(nodes, tuple(links), until)
+
+    def _with_hubs(self, nodes: tuple[str, ...]) -> tuple[ContactLinkSection, ...]:
+        taken = {frozenset(link.between) for link in self.links}
+        made = []
+        for hub in self.hubs:
+            for node in nodes:
+                pair = frozenset((hub, node))
+                if len(pair) == 2 and pair not in taken:
+                    taken.add(pair)
+                    made.append(ContactLinkSection(between=(node, hub), always=True))
+        return (*self.links, *made)
 
     def _link(
         self,
@@ -239,7 +256,8 @@ class ContactRadio(Section):
         """Returns for each node those that it can ever send to directly."""
         met: dict[str, dict[str, None]] = {node: {} for node in nodes}
         one_way = {frozenset(link.between) for link in self.links if link.one_way and not link.has_schedule}
-        pairs = [pair for link in self.links if link.has_schedule for pair in _directions(link)]
+        links = self._with_hubs(nodes)
+        pairs = [pair for link in links if link.has_schedule for pair in _directions(link)]
         for one, other in self.trace.contacts(nodes) if self.trace is not None else ():
             if frozenset((one, other)) not in one_way:
                 pairs += [(one, other), (other, one)]
@@ -263,10 +281,15 @@ class ContactRadio(Section):
         if self.trace is not None:
             findings = [Finding(("trace", *f.at), f.message, f.hint) for f in self.trace.findings_for(nodes)]
             traced = {} if findings else self.trace.contacts(nodes)
-        elif not self.links:
+        elif not self.links and not self.hubs:
             text = "nobody ever meets anybody: neither links nor a trace is given"
             hint = "for example links: [{between: [n01, n02], periodic: {up: 60s, down: 300s}}]"
             return [Finding((), text, hint)]
+        findings += [
+            Finding(("hubs", index), f"there is no node {shown(hub)}", did_you_mean(hub, nodes))
+            for index, hub in enumerate(self.hubs)
+            if hub not in nodes
+        ]
         has_trace = self.trace is not None and not findings
         return findings + self._link_findings(nodes, {frozenset(pair) for pair in traced}, has_trace)
 
@@ -303,6 +326,7 @@ class ContactRadio(Section):
     def summary(self) -> list[str]:
         """Describes the radio in a few lines."""
         parts = [f"{len(self.links)} link{'s' if len(self.links) != 1 else ''}"] if self.links else []
+        parts += [f"all nodes with {', '.join(self.hubs)}"] if self.hubs else []
         parts += [] if self.trace is None else [f"trace {self.trace.file.path.name} ({self.trace.format})"]
         return [
             f"contacts: {', '.join(parts)}; {self.rate / _MBPS:g} Mb/s, latency {self.latency * 1e3:g} ms "

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from node_agent.extensions import ExtensionError
-from orchestrator.contacts.plan import ContactPlan
+from orchestrator.contacts.plan import ContactLink, ContactPlan
 from orchestrator.errors import BadInput
 from orchestrator.model.trace import Drives, Position
 from orchestrator.spec.area import AreaField
@@ -20,11 +20,13 @@ from orchestrator.spec.hosts import HostDefaults, Hosts, RealNode, host_findings
 from orchestrator.spec.inventory import Host
 from orchestrator.spec.links import Links, link_findings
 from orchestrator.spec.mobility import MOBILITY_MODELS, MobilityField
+from orchestrator.spec.node_ranges import RANGE_PATTERN, count_of, counted
 from orchestrator.spec.pathloss import PATH_LOSS_MODELS
 from orchestrator.spec.problems import Finding, Unusable, did_you_mean, shown, unusable
 from orchestrator.spec.radio import Radio80211b, RadioField, default_radio
 from orchestrator.spec.registered import file_of
 from orchestrator.spec.resources import CapacityField, CostsField
+from orchestrator.spec.wires import Wire, wire_findings, wire_links
 
 T = TypeVar("T")
 
@@ -41,11 +43,12 @@ def _read_nodes(value: Any) -> int | tuple[str, ...]:
         return value
     if not isinstance(value, list | tuple):
         raise unusable(f"{shown(value)} is neither a number of nodes nor a list of names", "nodes: 25")
-    if not 1 <= len(value) <= MAX_NODES:
-        raise unusable(f"a list of {len(value)} nodes: between 1 and {MAX_NODES} are supported")
+    listed = list(counted(value))
+    if not 1 <= len(listed) <= MAX_NODES:
+        raise unusable(f"a list of {len(listed)} nodes: between 1 and {MAX_NODES} are supported")
     findings: list[Finding] = []
     first: dict[str, int] = {}
-    for index, entry in enumerate(value):
+    for index, entry in listed:
         try:
             name = check_name(entry)
         except Unusable as error:
@@ -56,7 +59,7 @@ def _read_nodes(value: Any) -> int | tuple[str, ...]:
         first.setdefault(name, index)
     if findings:
         raise Unusable(*findings)
-    return tuple(value)
+    return tuple(first)
 
 
 Nodes = Annotated[
@@ -70,10 +73,11 @@ Nodes = Annotated[
                     "type": "array",
                     "minItems": 1,
                     "uniqueItems": True,
-                    "items": {"type": "string", "pattern": f"^{NAME_PATTERN}$"},
+                    "items": {"type": "string", "pattern": f"^({NAME_PATTERN}|{RANGE_PATTERN})$"},
                 },
             ],
-            "description": "How many nodes (named n01, n02, …), or a list of their names",
+            "description": "How many nodes (named n01, n02, …), or a list of their names and of ranges "
+            "such as car1..car20",
         }
     ),
 ]
@@ -99,6 +103,11 @@ class Topology(Section):
         default_factory=default_radio, examples=["{model: 80211b, tx_power: -10 dBm, rate: 11 Mb/s}"]
     )
 
+    wires: tuple[Wire, ...] = Field(
+        default=(),
+        description="Cables between nodes, beside the radio",
+        examples=["[{between: [b1, b2], rate: 100 Mb/s}]"],
+    )
     capacity: CapacityField = 1
     costs: CostsField = Field(default={})
     hosts: Hosts = Field(default={}, description="Real nodes: how each is reached over SSH")
@@ -168,6 +177,10 @@ class Topology(Section):
         radio = self.radio
         return radio.plan(self.node_names, seed, until) if isinstance(radio, ContactRadio) else None
 
+    def wire_links(self) -> tuple[ContactLink, ...]:
+        """Returns the cables between nodes, as links that are always up."""
+        return wire_links(self.wires)
+
     @model_validator(mode="before")
     @classmethod
     def _complete(cls, document: Any) -> Any:
@@ -180,7 +193,7 @@ class Topology(Section):
         if not isinstance(radio, dict) or radio.get("model") != MODEL_CONTACTS or "mobility" in document:
             return document
         nodes = document.get("nodes")
-        count = nodes if isinstance(nodes, int) else len(nodes) if isinstance(nodes, list | tuple) else 1
+        count = nodes if isinstance(nodes, int) else count_of(nodes) if isinstance(nodes, list | tuple) else 1
         columns = ceil(sqrt(min(max(count, 1), MAX_NODES)))
         side = f"{columns * _GRID_M} m"
         grid = {"columns": columns, "spacing": f"{_GRID_M} m"}
@@ -189,6 +202,7 @@ class Topology(Section):
     @model_validator(mode="after")
     def _everyone_has_a_place(self) -> "Topology":
         findings = self._mobility_findings() + _unknown_nodes(self) + _unknown_owners(self)
+        findings += _wire_findings(self)
         findings += host_findings(self.node_names, self.hosts, self.defaults, self.addresses())
         if self.core is not None and CORE_HOST in self.hosts:
             findings.append(Finding(("hosts", CORE_HOST), "this is the name of the host that runs CORE"))
@@ -235,6 +249,14 @@ def _unknown_nodes(topology: Topology) -> list[Finding]:
     except ExtensionError as error:
         return [Finding((*at, "model"), str(error))]
     return [Finding((*at, *f.at), f.message, f.hint) for f in findings]
+
+
+def _wire_findings(topology: Topology) -> list[Finding]:
+    if topology.wires and isinstance(topology.radio, ContactRadio):
+        text = "contacts have no radio that wires could be beside: a link that is always up is a wire"
+        return [Finding(("wires",), text, "write it in radio.links, with always: true")]
+    found = wire_findings(topology.wires, topology.node_names)
+    return [Finding(("wires", *f.at), f.message, f.hint) for f in found]
 
 
 def _unknown_owners(topology: Topology) -> list[Finding]:

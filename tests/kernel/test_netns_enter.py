@@ -67,7 +67,7 @@ def test_unknown_nodes_and_programs_get_one_clear_error(mark: Mark) -> None:
     with pytest.raises(BadInput, match=r"no node 'n99' here: it has n01, n02$"):
         execute_on(mark, "n99", ["true"])
     done = subprocess.run(command(mark, "n01", "no-such"), capture_output=True, text=True, timeout=20)
-    assert "BadInput: cannot run no-such: No such file or directory" in done.stderr
+    assert "BadInput: cannot run no-such: this machine does not have it" in done.stderr
     done = subprocess.run(command(mark, "n01", ""), capture_output=True, text=True, timeout=20)
     assert "BadInput: cannot run ''" in done.stderr
 

@@ -184,6 +184,10 @@ def test_tables_are_published_through_sparks_file_systems_and_again(
         published = spark.read.parquet(f"{target.url}/{version.name}/{table}").select(ours.columns)
         found, expected = (sorted(map(str, each.toArrow().to_pylist())) for each in (published, ours))
         assert found == expected and found
+    stale = tmp_path / "mounted" / "rove" / version.name / "quarantine" / "run=one"
+    stale.mkdir(parents=True)  # rows of before the run was collected anew
+    publish_tables(spark, runs[:1], target)
+    assert not stale.exists()
     with pytest.raises(
         RoveError, match="cannot be published to s3a://lab/x: Spark here has no file system for s3a"
     ):

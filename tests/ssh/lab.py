@@ -154,7 +154,8 @@ class LabNode:
         """Without a warning, or with another signal, what has these words in its command line."""
         for pid in self.server.processes():
             if set(words) <= set(shlex.split(_command_line(pid))):
-                os.kill(pid, number)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
 
     def cut(self) -> None:
         """Every SSH connection ends; what was started over them stays, and new ones are accepted."""

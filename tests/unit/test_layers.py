@@ -21,6 +21,7 @@ NODE_AGENT = (
     "node_agent.manet",
     "node_agent.olsr",
     "node_agent.aodv",
+    "node_agent.migration",
     "node_agent.apps",
     "node_agent.apps.dataflow",
     "node_agent.apps.flows",

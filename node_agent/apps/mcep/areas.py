@@ -1,4 +1,4 @@
-"""Which broker serves which part of the plane: boxes with names that together cover the area, once each.
+"""Which broker serves which part of the plane: boxes or polygons with names that together cover the area.
 
 areas = grid(["b1", "b2", "b3", "b4"], Box(0, 0, 1000, 1000))
 areas.leaf(Point(750, 100))   # "b2"
@@ -6,33 +6,68 @@ areas.leaf(Point(750, 100))   # "b2"
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
-from node_agent.apps.mcep.geometry import Box, Point, contains
+from node_agent.apps.mcep.covering import find_fault
+from node_agent.apps.mcep.geometry import Box, Point, Polygon, bounds, contains, region_problem
 from node_agent.apps.mcep.model import McepError
 
 MOST_BROKERS = 1000
+MOST_CORNERS = 400
+"""Of all polygons together: each two of their sides are compared."""
 
 
 @dataclass(frozen=True)
 class Areas:
-    """``boxes``: by broker. A point on a border belongs to the first box that has it."""
+    """``boxes``: by broker; ``polygons``: of brokers that serve only that part of their boxes. A point on a
+    border belongs to the first broker that has it."""
 
     boxes: Mapping[str, Box]
+    polygons: Mapping[str, Polygon] = field(default_factory=dict)
 
     def leaf(self, point: Point) -> str:
-        """The broker of a place; of a place outside of all boxes, the nearest."""
+        """The broker of a place; of a place that nobody has, the nearest."""
         for name, box in self.boxes.items():
-            if contains(box, point):
+            polygon = self.polygons.get(name)
+            if contains(box, point) and (polygon is None or contains(polygon, point)):
                 return name
-        return min(self.boxes, key=lambda name: (_apart(self.boxes[name], point), name))
+        return min(self.boxes, key=lambda name: (self._apart(name, point), name))
+
+    def _apart(self, name: str, point: Point) -> float:
+        polygon = self.polygons.get(name)
+        return _apart(self.boxes[name], point) if polygon is None else _apart_of(polygon, point)
+
+
+def shaped(shapes: Mapping[str, Box | Polygon]) -> Areas:
+    """Returns areas of these forms. Raises ``McepError`` if one has no meaning."""
+    for name, shape in shapes.items():
+        if (problem := region_problem(shape)) is not None:
+            raise McepError(f"the area of {name}: {problem}")
+    polygons = {name: shape for name, shape in shapes.items() if isinstance(shape, Polygon)}
+    if sum(len(each.corners) for each in polygons.values()) > MOST_CORNERS:
+        raise McepError(f"the polygons have more than {MOST_CORNERS} corners together")
+    return Areas({name: bounds(shape) for name, shape in shapes.items()}, polygons)
 
 
 def _apart(box: Box, point: Point) -> float:
     dx = max(box.x0 - point.x, 0.0, point.x - box.x1)
     dy = max(box.y0 - point.y, 0.0, point.y - box.y1)
     return math.hypot(dx, dy)
+
+
+def _apart_of(polygon: Polygon, point: Point) -> float:
+    """How far a point outside of a polygon is from its border."""
+    corners = polygon.corners
+    return min(_from_side(point, *side) for side in zip(corners, (*corners[1:], corners[0]), strict=True))
+
+
+def _from_side(point: Point, one: Point, other: Point) -> float:
+    dx, dy = other.x - one.x, other.y - one.y
+    length = dx * dx + dy * dy
+    share = ((point.x - one.x) * dx + (point.y - one.y) * dy) / length if length else 0.0
+    share = min(max(share, 0.0), 1.0)
+    return math.hypot(point.x - one.x - share * dx, point.y - one.y - share * dy)
 
 
 def grid(brokers: Sequence[str], area: Box) -> Areas:
@@ -63,6 +98,9 @@ def check_areas(areas: Areas, area: Box) -> None:
     """Raises ``McepError`` if some place of the area has no broker, or two."""
     if not areas.boxes:
         raise McepError("no broker covers the area: name at least one")
+    if areas.polygons:
+        _check_shapes({name: areas.polygons.get(name, box) for name, box in areas.boxes.items()}, area)
+        return
     xs = _cuts([(box.x0, box.x1) for box in areas.boxes.values()], area.x0, area.x1)
     ys = _cuts([(box.y0, box.y1) for box in areas.boxes.values()], area.y0, area.y1)
     for x0, x1 in pairwise(xs):
@@ -72,6 +110,17 @@ def check_areas(areas: Areas, area: Box) -> None:
             if len(found) != 1:
                 by = f"both {found[0]} and {found[1]} serve" if found else "no broker serves"
                 raise McepError(f"{by} the area from ({x0:g}, {y0:g}) to ({x1:g}, {y1:g}) m")
+
+
+def _check_shapes(shapes: Mapping[str, Box | Polygon], area: Box) -> None:
+    fault = find_fault(shapes, area)
+    if fault is None:
+        return
+    at = f"the area at ({fault.place.x:g}, {fault.place.y:g}) m"
+    if not fault.owners:
+        raise McepError(f"no broker serves {at}")
+    one, other = fault.owners
+    raise McepError(f"both {one} and {other} serve {at}")
 
 
 def _cuts(spans: Sequence[tuple[float, float]], low: float, high: float) -> list[float]:

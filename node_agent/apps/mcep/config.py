@@ -1,14 +1,17 @@
 """What an agent is given of queries with moving interests: brokers, clients, queries, and its own drive."""
 
-from collections.abc import Callable, Iterable
-from typing import Annotated
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from node_agent.apps.mcep.areas import Areas
+from node_agent.apps.mcep.areas import MOST_CORNERS, Areas, shaped
 from node_agent.apps.mcep.checks import check_query
 from node_agent.apps.mcep.deployment import Deployed, Deployment, check_deployment
-from node_agent.apps.mcep.geometry import Box, Circle, Point
+from node_agent.apps.mcep.foretold import Foretold, prediction_of
+from node_agent.apps.mcep.geometry import Box, Point, Polygon, Region, circles, squares
 from node_agent.apps.mcep.interest import (
     Always,
     Condition,
@@ -18,7 +21,7 @@ from node_agent.apps.mcep.interest import (
     check_condition,
 )
 from node_agent.apps.mcep.model import Completeness, McepError, Order, Policy, Quality, Query
-from node_agent.apps.mcep.sensing import Drive, Sample
+from node_agent.apps.mcep.sensing import Drive, Reading, Sample, filmed
 from node_agent.apps.mcep.situations import SITUATIONS, graph_of
 
 MOST_SECONDS = 30 * 86400.0
@@ -28,6 +31,7 @@ MOST_NUMBER = 1e7
 Seconds = Annotated[float, Meta(ge=0, le=MOST_SECONDS)]
 Metres = Annotated[float, Meta(ge=-1e7, le=1e7)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
+Face = Annotated[str, Meta(max_length=1000)]
 
 
 class WhenTimed(Struct, frozen=True, tag="timed", tag_field="when"):
@@ -52,8 +56,10 @@ When = WhenMoved | WhenTimed | WhenFar | WhenPoor
 
 
 class QueryConfig(Struct, frozen=True):
-    """``focal``: the client that the interest follows. ``hosts``: the broker of each operator. ``home``: the
-    broker that moves the interest and puts results in order."""
+    """``focal``: the client that the interest follows. ``radius``: of a circle around it, or half of the edge
+    of a square. ``hosts``: the broker of each operator. ``home``: the broker that moves the interest and puts
+    results in order. ``cells``: the region is around the middle of the square of this size where the object
+    is, not around the object; 0: around the object. ``known``: faces of friends by name, see ``faces``."""
 
     name: Name
     situation: Name
@@ -67,6 +73,24 @@ class QueryConfig(Struct, frozen=True):
     completeness: Completeness = "weak"
     suppression: bool = False
     when: When = WhenMoved()
+    shape: Literal["circle", "square"] = "circle"
+    cells: Annotated[float, Meta(ge=0, le=1e7)] = 0.0
+    foretold: Foretold | None = None
+    known: dict[Name, tuple[Face, ...]] = {}
+
+    @property
+    def asks(self) -> str:
+        """What queries must have in common to share graphs; empty if this one shares none."""
+        if self.completeness != "strong":
+            return ""
+        said = [f"{name} {value:g}" for name, value in sorted(self.parameters.items())]
+        said += [f"friend {name}" for name in sorted(self.known)]
+        return f"{self.situation} ({', '.join(said)})" if said else self.situation
+
+    @property
+    def has_graphs(self) -> bool:
+        """Whether it has a graph for each region. What it delivers then depends on what was ready when."""
+        return self.foretold is not None or self.completeness == "strong"
 
 
 class Limits(Struct, frozen=True):
@@ -80,7 +104,8 @@ class Limits(Struct, frozen=True):
 class Settings(Struct, frozen=True):
     """What all nodes are given. ``areas``: of brokers, each as (x0, y0, x1, y1). ``every``: seconds between
     two readings of a client's speed. ``until``: when clients leave, in seconds after the beginning. ``ttl``:
-    for how many seconds brokers keep events."""
+    for how many seconds brokers keep events. ``polygons``: the corners of areas that are no boxes; those in
+    ``areas`` are around them."""
 
     areas: dict[Name, tuple[Metres, Metres, Metres, Metres]]
     clients: tuple[Name, ...]
@@ -89,6 +114,9 @@ class Settings(Struct, frozen=True):
     until: Seconds
     ttl: Seconds
     limits: Limits = Limits()
+    polygons: dict[Name, Annotated[tuple[tuple[Metres, Metres], ...], Meta(max_length=MOST_CORNERS)]] = {}
+    cameras: tuple[Name, ...] = ()
+    """Clients that stand and film."""
 
     def phase(self, client: str) -> float:
         """When a client reads its speed for the first time: not all at the same moment."""
@@ -96,37 +124,65 @@ class Settings(Struct, frozen=True):
 
 
 class InterestConfig(Struct, frozen=True):
-    """``drive``: of a client, see ``drive_text``; empty on a broker."""
+    """``drive``: of a client, see ``drive_text``; empty on a broker. ``filmed``: of a camera, faces by the
+    number of the picture."""
 
     node: Name
     settings: Settings
     drive: Annotated[str, Meta(max_length=MOST_DRIVE)] = ""
+    filmed: dict[Annotated[int, Meta(ge=0)], tuple[Face, ...]] = {}
 
 
 def deployment_of(settings: Settings) -> Deployment:
     """Raises McepError."""
-    areas = Areas({name: Box(*corners) for name, corners in settings.areas.items()})
-    queries = tuple(deployed(each) for each in settings.queries)
-    return Deployment(areas, settings.clients, queries, settings.ttl)
+    areas = areas_of(settings)
+    queries = [deployed(each) for each in settings.queries]
+    first: dict[str, Deployed] = {}
+    for number, each in enumerate(queries):
+        if each.asks:  # those who ask for the same have one graph, which knows that it is the same
+            graph = first.setdefault(each.asks, each).query.graph
+            queries[number] = replace(each, query=replace(each.query, graph=graph))
+    return Deployment(areas, settings.clients, tuple(queries), settings.ttl)
+
+
+def areas_of(settings: Settings) -> Areas:
+    """Raises McepError."""
+    shapes: dict[str, Box | Polygon] = {name: Box(*each) for name, each in settings.areas.items()}
+    if strangers := sorted(settings.polygons.keys() - shapes.keys()):
+        raise McepError(f"{strangers[0]} has a polygon, and is no broker")
+    for name, corners in settings.polygons.items():
+        shapes[name] = Polygon(tuple(Point(*each) for each in corners))
+    return shaped(shapes)
 
 
 def deployed(config: QueryConfig) -> Deployed:
-    return Deployed(query_of(config), config.hosts, config.home, condition_of(config.when))
+    prediction = None if config.foretold is None else prediction_of(config.foretold)
+    condition = condition_of(config.when)
+    return Deployed(query_of(config), config.hosts, config.home, condition, prediction, config.asks)
 
 
 def query_of(config: QueryConfig) -> Query:
     """Raises McepError if there is no such situation, or its parameters have no meaning."""
     try:
-        graph = graph_of(config.situation, config.parameters)
+        graph = graph_of(config.situation, config.parameters, config.known)
     except KeyError as error:
         known = ", ".join(SITUATIONS)
         raise McepError(f"query {config.name}: {error.args[0]!r} is not known; there are {known}") from None
     policy = Policy(config.order, config.completeness, config.suppression)
-    return Query(config.name, graph, config.focal, _circle(config.radius), config.history, policy)
+    square = config.shape == "square"
+    region: Callable[[Point], Region] = squares(2 * config.radius) if square else circles(config.radius)
+    return Query(config.name, graph, config.focal, _by_cells(region, config.cells), config.history, policy)
 
 
-def _circle(radius: float) -> Callable[[Point], Circle]:
-    return lambda place: Circle(place.x, place.y, radius)
+def _by_cells(region: Callable[[Point], Region], size: float) -> Callable[[Point], Region]:
+    """The region around the middle of the square where a place is; without a size, around the place."""
+    if not size:
+        return region
+
+    def middle(at: float) -> float:
+        return (math.floor(at / size) + 0.5) * size
+
+    return lambda place: region(Point(middle(place.x), middle(place.y)))
 
 
 def condition_of(when: When) -> Condition:
@@ -194,6 +250,19 @@ def settings_problems(settings: Settings) -> list[str]:
 def homes_of(settings: Settings, client: str) -> dict[str, str]:
     """By query whose focal object a client is, the broker that moves its interest."""
     return {each.name: each.home for each in settings.queries if each.focal == client}
+
+
+def readings_of(config: InterestConfig) -> Iterator[Reading]:
+    """What a client's sensors see; what no query wants is silent. Raises McepError, ValueError."""
+    settings, drive = config.settings, drive_of(config.drive)
+    times = settings.every, settings.until, settings.phase(config.node)
+    if config.node in settings.cameras:
+        here = drive.at(0.0)
+        readings = filmed(config.filmed, Point(here.x, here.y), *times)
+    else:
+        readings = drive.readings(*times)
+    wanted = types_of(deployment_of(settings))
+    return (each if each.type in wanted else each.silenced() for each in readings)
 
 
 def types_of(deployment: Deployment) -> frozenset[str]:

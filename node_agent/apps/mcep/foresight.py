@@ -5,6 +5,7 @@ there. Says which graphs are due; runs none itself.
 """
 
 import math
+import random
 from collections import deque
 from collections.abc import Callable
 
@@ -37,6 +38,13 @@ def around(place: Point, places: int, spread: float) -> list[Point]:
         radius, angle = spread * math.sqrt(number / (places - 1)), number * GOLDEN
         found.append(Point(place.x + radius * math.cos(angle), place.y + radius * math.sin(angle)))
     return found
+
+
+def drawn_around(place: Point, places: int, spread: float, seed: str) -> list[Point]:
+    """Places drawn from a disc, each with the same probability."""
+    draw = random.Random(seed)
+    polar = [(spread * math.sqrt(draw.random()), draw.uniform(0, 2 * math.pi)) for _ in range(places)]
+    return [Point(place.x + r * math.cos(a), place.y + r * math.sin(a)) for r, a in polar]
 
 
 class Foresight:
@@ -95,13 +103,19 @@ class Foresight:
     def _chosen(self, deploy: Deploy, now: float) -> list[Candidate]:
         given = self.prediction
         candidates = []
-        for place in around(deploy.place, given.places, given.spread):
+        for place in self._considered(deploy):
             region = self._interest(place)
             cost = self._sight.rate(region, now)
             candidates.append(Candidate(place, region, self._sight.events(region, now), cost))
         budget = given.budget / given.eagerness  # each of the next switches gets the same share
         alike = given.alike or given.least
         return choose_interests(candidates, alike, budget, given.preference, deploy.place)
+
+    def _considered(self, deploy: Deploy) -> list[Point]:
+        given = self.prediction
+        if given.drawn is None:
+            return around(deploy.place, given.places, given.spread)
+        return drawn_around(deploy.place, given.places, given.spread, f"{given.drawn}/{deploy.step}")
 
     def _predict(self, t: float) -> Point:
         route = self.prediction.route

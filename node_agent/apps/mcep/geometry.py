@@ -5,7 +5,7 @@ of exactly one of two polygons that share that border.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -43,6 +43,17 @@ class Polygon:
 Region = Box | Circle | Polygon
 Place = Point | Box
 """Where an event occurred: atomic events at a point, others in the box around what they were made of."""
+
+
+def circles(radius: float) -> Callable[[Point], Region]:
+    """Circles around places."""
+    return lambda place: Circle(place.x, place.y, radius)
+
+
+def squares(edge: float) -> Callable[[Point], Box]:
+    """Squares around places."""
+    half = edge / 2
+    return lambda place: Box(place.x - half, place.y - half, place.x + half, place.y + half)
 
 
 def contains(region: Region, point: Point) -> bool:

@@ -94,7 +94,7 @@ def quality(wanted: Iterable[AtomicId], processed: Iterable[AtomicId]) -> Qualit
     return Quality(ratio(both, len(used), len(asked)), ratio(both, len(asked), len(used)))
 
 
-def ratio(both: int, of: int, other: int) -> float:
+def ratio(both: float, of: float, other: float) -> float:
     """``both / of``. With nothing to divide by, 1 if the other side is empty too, else 0."""
     if of:
         return both / of

@@ -91,7 +91,8 @@ class Prediction:
     else dead reckoning. ``places``: how many are considered for each switch, up to ``spread`` metres around
     the expected one; of these ``choose_interests`` takes some within ``budget``, in events a second for all
     switches together (with several brokers: in graphs). ``look_back``: over how many seconds events are
-    counted. ``tolerance``: metres by which the place of a graph that has begun may be off.
+    counted. ``tolerance``: metres by which the place of a graph that has begun may be off. ``drawn``: a seed
+    by which the places are drawn from all around the expected one; None: evenly spread, and itself.
     """
 
     eagerness: int = 1
@@ -107,6 +108,7 @@ class Prediction:
     preference: Preference = "location"
     look_back: float = 5.0
     tolerance: float = inf
+    drawn: int | None = None
 
 
 def check_prediction(given: Prediction) -> None:

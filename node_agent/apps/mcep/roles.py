@@ -11,7 +11,7 @@ from typing import Protocol
 from node_agent.apps.mcep.broker import Broker
 from node_agent.apps.mcep.channel import Marker
 from node_agent.apps.mcep.client import Client
-from node_agent.apps.mcep.config import InterestConfig, deployment_of, drive_of, homes_of
+from node_agent.apps.mcep.config import InterestConfig, deployment_of, homes_of, readings_of
 from node_agent.apps.mcep.delivery import Delivered
 from node_agent.apps.mcep.geometry import Circle, Point, bounds
 from node_agent.apps.mcep.messages import Answered, Located, Said, Seen, Sent
@@ -96,9 +96,10 @@ class BrokerRole:
 
     def _report(self) -> None:
         for query in self._own:
-            markers = self.broker.markers(query)
-            for marker in markers[self._told[query] :]:
-                self._record(_switched(query, marker))
+            markers, how = self.broker.markers(query), self.broker.how(query)
+            for number in range(self._told[query], len(markers)):
+                came = how[number] if number < len(how) else "moved"
+                self._record(_switched(query, markers[number], came))
             self._told[query] = len(markers)
 
 
@@ -106,21 +107,25 @@ class ClientRole:
     def __init__(self, config: InterestConfig, record: Record) -> None:
         settings = config.settings
         self.client = Client(config.node, deployment_of(settings).areas, homes_of(settings, config.node))
-        self.readings = drive_of(config.drive).readings(
-            settings.every, settings.until, settings.phase(config.node)
-        )
+        self.readings = readings_of(config)
         self._record = record
         self._found: dict[str, int] = {}
         self._at = -math.inf
         """All that was seen before this has been told."""
 
     def read(self, reading: Reading) -> list[Sent]:
+        self._at = reading.t
+        place = Point(*reading.place)
+        return self._saw(reading) + self.client.move(place, reading.t)
+
+    def _saw(self, reading: Reading) -> list[Sent]:
+        if reading.is_silent:
+            return []
         event, sent = self.client.see(reading.type, reading.t, reading.place, reading.attributes)
         value = next(map(str, reading.attributes.values()), "")
         place = round(reading.place.x, 3), round(reading.place.y, 3)
         self._record(SensorRead(sensor(event.type), event.type, event.seq, _ns(event.t), *place, value))
-        self._at = reading.t
-        return sent + self.client.move(Point(*reading.place), reading.t)
+        return sent
 
     def leave(self, t: float) -> list[Sent]:
         self._at = GONE
@@ -169,14 +174,16 @@ def middle_of(found: Delivered) -> tuple[float, float]:
     return round((place.x0 + place.x1) / 2, 3), round((place.y0 + place.y1) / 2, 3)
 
 
-def _switched(query: str, marker: Marker) -> InterestSwitched:
+def _switched(query: str, marker: Marker, how: str) -> InterestSwitched:
     region, since = marker.region, min(marker.points.values(), default=marker.t)
     x = y = radius = None
     if region is not None:
         box = bounds(region)
         x, y = round((box.x0 + box.x1) / 2, 3), round((box.y0 + box.y1) / 2, 3)
         radius = region.radius if isinstance(region, Circle) else (box.x1 - box.x0) / 2
-    return InterestSwitched(home(query), query, marker.epoch, _ns(marker.t), _ns(since), x, y, radius)
+    return InterestSwitched(
+        home(query), query, marker.epoch, _ns(marker.t), _ns(since), x, y, radius, how if region else ""
+    )
 
 
 def _short(value: Value) -> Value:

@@ -1,13 +1,15 @@
-"""What a vehicle's sensors see on a drive: its speed every now and then, and each change of lanes.
+"""What a vehicle's sensors see on a drive: its speed every now and then, and each change of lanes; and what a
+camera sees.
 
 Times come from the drive, not from a clock: the same drive gives the same events on every machine.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from node_agent.apps.mcep.faces import FACE
 from node_agent.apps.mcep.geometry import Point
 from node_agent.apps.mcep.model import Value
 from node_agent.apps.mcep.situations import LANE, SPEED
@@ -24,10 +26,19 @@ class Sample(NamedTuple):
 
 
 class Reading(NamedTuple):
+    """``type``: of the event; empty if there is none, and the client only says where it is."""
+
     t: float
     type: str
     place: Point
     attributes: dict[str, Value]
+
+    @property
+    def is_silent(self) -> bool:
+        return not self.type
+
+    def silenced(self) -> "Reading":
+        return self._replace(type="", attributes={})
 
 
 class Drive:
@@ -70,6 +81,19 @@ class Drive:
             yield Reading(t, SPEED, Point(here.x, here.y), {"speed": round(here.speed, 3)})
             number += 1
         yield from (_change(each) for each in changes if each.t < until)
+
+
+def filmed(
+    faces: Mapping[int, Sequence[str]], place: Point, every: float, until: float, phase: float
+) -> Iterator[Reading]:
+    """What a camera sees. ``faces``: by the number of the picture that it takes, from 0 on."""
+    number = 0
+    while (t := phase + number * every) < until:
+        for features in faces.get(number, ()):
+            yield Reading(t, FACE, place, {"picture": number, "features": features})
+        if number not in faces:
+            yield Reading(t, "", place, {})
+        number += 1
 
 
 def _change(sample: Sample) -> Reading:

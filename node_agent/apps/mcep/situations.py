@@ -3,11 +3,12 @@
 Each is a function from its parameters to a graph. ``SITUATIONS`` names them for experiment files.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from node_agent.apps.mcep.checks import check_graph
+from node_agent.apps.mcep.faces import FACE, features_of, nearest
 from node_agent.apps.mcep.graph import OperatorGraph, Source, Stream
 from node_agent.apps.mcep.model import Event
 from node_agent.apps.mcep.windows import (
@@ -27,11 +28,12 @@ from node_agent.apps.mcep.windows import (
     Step,
     ToNewest,
     Window,
+    filter_operator,
 )
 
 SPEED, LANE = "speed", "lane"
 """Types of atomic events: how fast a vehicle is (m/s), and that it changed lanes."""
-SENSED = (SPEED, LANE)
+SENSED = (SPEED, LANE, FACE)
 
 
 def speed_of(event: Event) -> float:
@@ -115,13 +117,49 @@ def average_speed(readings: int = 10, within: float = 25.0) -> OperatorGraph:
     return OperatorGraph((Source(SPEED, SPEED),), (averaging,), streams)
 
 
+def moving_speed(readings: int = 10, above: float = 5.0, within: float = 25.0) -> OperatorGraph:
+    """The mean of the last ``readings`` speeds above ``above`` m/s, of the last ``within`` seconds."""
+    fast = filter_operator("fast", SPEED, lambda event: speed_of(event) > above, "fast")
+    average = average_speed(readings, within).operators[0]
+    (window,) = average.windows
+    averaging = replace(average, windows=(replace(window, stream="fast"),))
+    streams = (Stream(SPEED, "fast"), Stream("fast", averaging.name), Stream(averaging.name))
+    return OperatorGraph((Source(SPEED, SPEED),), (fast, averaging), streams)
+
+
+def friend(apart: float = 0.45, known: Mapping[str, Sequence[str]] | None = None) -> OperatorGraph:
+    """A face that differs by at most ``apart`` from a picture of somebody who is known; ``known``: by name,
+    faces as text."""
+    pictures = {
+        name: [found for each in faces if (found := features_of(each)) is not None]
+        for name, faces in (known or {}).items()
+    }
+
+    def recognise(selection: Selection) -> Step:
+        found = []
+        for event in selection.events:
+            face = features_of(event.attributes.get("features"))
+            best = nearest(face, pictures) if face is not None else None
+            if best is not None and best[1] <= apart:
+                found.append(Output("friend", {"friend": best[0], "apart": best[1]}, event.place))
+        return Step(tuple(found))
+
+    recognising = replace(
+        filter_operator("recognise", FACE, lambda event: True, "friend"), correlate=recognise
+    )
+    streams = (Stream(FACE, "recognise"), Stream("recognise"))
+    return OperatorGraph((Source(FACE, FACE),), (recognising,), streams)
+
+
 @dataclass(frozen=True)
 class Situation:
-    """``parameters``: names and defaults, all of them numbers above 0."""
+    """``parameters``: names and defaults, all of them numbers above 0. ``knows``: it needs faces that are
+    known."""
 
     build: Callable[..., OperatorGraph]
     parameters: Mapping[str, float]
     says: str
+    knows: bool = False
 
 
 SITUATIONS: dict[str, Situation] = {
@@ -133,12 +171,20 @@ SITUATIONS: dict[str, Situation] = {
     "average_speed": Situation(
         average_speed, {"readings": 10, "within": 25.0}, "the mean of the last speeds of all vehicles"
     ),
+    "moving_speed": Situation(
+        moving_speed,
+        {"readings": 10, "above": 5.0, "within": 25.0},
+        "the mean of the last speeds of vehicles that do not stand or crawl",
+    ),
+    "friend": Situation(friend, {"apart": 0.45}, "a camera sees the face of a friend", knows=True),
 }
 
 
-def graph_of(name: str, parameters: Mapping[str, float]) -> OperatorGraph:
-    """Raises KeyError for a situation or parameter that is not known, McepError for values without
-    meaning."""
+def graph_of(
+    name: str, parameters: Mapping[str, float], known: Mapping[str, Sequence[str]] | None = None
+) -> OperatorGraph:
+    """``known``: faces by name, as text. Raises KeyError for a situation or parameter that is not known,
+    McepError for values without meaning."""
     situation = SITUATIONS[name]
     values = {**situation.parameters, **{key: parameters[key] for key in parameters}}
     if unknown := set(values) - set(situation.parameters):
@@ -147,6 +193,6 @@ def graph_of(name: str, parameters: Mapping[str, float]) -> OperatorGraph:
         key: int(value) if isinstance(situation.parameters[key], int) else value
         for key, value in values.items()
     }
-    graph = situation.build(**whole)
+    graph = situation.build(**whole, **({"known": known} if situation.knows else {}))
     check_graph(graph)
     return graph

@@ -30,7 +30,9 @@ class SensorRead(Event, tag="sensor_read", frozen=True):
 
 class InterestSwitched(Event, tag="interest_switched", frozen=True):
     """The interest of a query moved, at its home. ``epoch``: counts from 1. ``x``, ``y``, ``radius``: of the
-    new region; without them the query ended. ``since_ns``: from when on streams begin."""
+    new region; without them the query ended. ``since_ns``: from when on streams begin. ``how``: the graph
+    ``moved`` there, ``began`` there, was ``prepared`` there, or was ``shared`` with another query; empty at
+    the end."""
 
     part: str
     query: str
@@ -40,6 +42,7 @@ class InterestSwitched(Event, tag="interest_switched", frozen=True):
     x: float | None
     y: float | None
     radius: float | None
+    how: str = ""
 
 
 class SituationFound(Event, tag="situation_found", frozen=True):

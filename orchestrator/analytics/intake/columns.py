@@ -14,7 +14,7 @@ from orchestrator.analytics.schemas import raw, struct
 from orchestrator.results.columns import Columns
 from orchestrator.results.truth import TRUTH, columns_of
 
-INTAKE_VERSION = 1
+INTAKE_VERSION = 2
 """Part of the stamp of what was read. Raise it when records are read or judged in another way."""
 
 ENVELOPE = ("run", "node", "boot", "app", "seq", "t_ns", "kind")

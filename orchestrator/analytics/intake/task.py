@@ -234,11 +234,14 @@ def _read_truth(run: RunInput, name: str, sheaf: Sheaf) -> None:
     bad: list[Row] = []
     with file:
         for found in blocks_in(file, _truth(name)):
-            if found.reason and len(bad) < MOST_BAD:
-                begin, length, text = found.whole
-                bad.append(("", None, place, begin, length, "corrupt", found.reason, _head(text)))
+            wrong = [found.whole] if found.reason else []
             if found.values:
                 held.append(_as_columns(found.values, columns.arrow(TRUTH[name])))
+                if held[-1].num_rows < len(found.values):
+                    wrong = _at_no_time(found)
+            for line in wrong[: MOST_BAD - len(bad)]:
+                where = ("", None, place, line.begin, line.length)
+                bad.append((*where, "corrupt", found.reason or "time", _head(line.text)))
             if held and name not in DERIVED:
                 sheaf.add_columns(of, run.run, held.pop())
             elif sum(table.num_rows for table in held) >= PIECE_ROWS:
@@ -254,6 +257,16 @@ def _read_truth(run: RunInput, name: str, sheaf: Sheaf) -> None:
 def _truth(name: str) -> Checked[Any]:
     fields = [(each, _PLAIN[kind] | None, None) for each, kind in TRUTH[name].items()]
     return Checked(msgspec.defstruct("Truth", fields, gc=False), LONGEST_LINE)
+
+
+def _at_no_time(block: Block[Any]) -> list[Line]:
+    """Returns the lines that ``_as_columns`` leaves out."""
+    times = (value.t_ns for value in block.values)
+    return [
+        line
+        for line, t_ns in zip(block.lines, times, strict=True)
+        if t_ns is None or not 0 <= t_ns <= LATEST_NS
+    ]
 
 
 def _as_columns(lines: Sequence[Any], schema: pa.Schema) -> pa.Table:

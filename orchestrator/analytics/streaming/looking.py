@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from orchestrator.analytics.streaming.offsets import Mark, Marks
@@ -24,8 +25,9 @@ class Looking:
         """Returns every run that can be taken in now."""
         found: Marks = {}
         for name, path in _places(self._root):
-            if (mark := self._mark(name, path)) is not None:
-                found[name] = mark
+            with suppress(OSError):  # gone meanwhile, or not for us to read
+                if (mark := self._mark(name, path)) is not None:
+                    found[name] = mark
         return found
 
     def _mark(self, name: str, path: Path) -> Mark | None:
@@ -53,7 +55,11 @@ def recorded_bytes(directory: RunDirectory) -> int:
 
 def largest_run(root: Path) -> int:
     """Returns the bytes of the largest run of a folder: a session that stays is tuned for such runs."""
-    return max((recorded_bytes(RunDirectory(path)) for _, path in _places(root)), default=0)
+    largest = 0
+    for _, path in _places(root):
+        with suppress(OSError):
+            largest = max(largest, recorded_bytes(RunDirectory(path)))
+    return largest
 
 
 def _places(root: Path) -> Iterator[tuple[str, Path]]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.analytics import pipeline
-from orchestrator.analytics.failures import AnalysisFailed, failing_clearly
+from orchestrator.analytics.failures import AnalysisFailed, failing_clearly, is_of_full_disk, reason
 from orchestrator.analytics.layout import RESULTS_VERSION, VERSION
 from orchestrator.analytics.store import TableStore, file_url, literal_path
 from orchestrator.analytics.streaming.feed import SCHEMA, Feed
@@ -91,10 +91,9 @@ class Taker:
         for each in arrivals:
             directory = self.root / each.run
             try:
-                runs_in(directory)
-            except BadInput as error:
-                if directory.is_dir():  # else it was removed
-                    self.refused(str(error))
+                _refuse_copies(self.root, [run.run for run in runs_in(directory)], directory.parent)
+            except (BadInput, OSError) as error:
+                self._refuse(directory, error)
             else:
                 found.append(directory)
         return found
@@ -103,17 +102,33 @@ class Taker:
         """Does the work. A run that cannot be analysed keeps no other from it, nor the next batch."""
         try:
             work(directories)
-        except AnalysisFailed as error:
+        except (AnalysisFailed, BadInput, OSError) as error:
+            if is_of_full_disk(error):
+                raise
             if len(directories) == 1:
-                self.refused(str(error))
+                self._refuse(directories[0], error)
                 return
             for directory in directories:
                 self._refusing([directory], work)
+
+    def _refuse(self, directory: Path, error: RoveError | OSError) -> None:
+        """Says why a run is left out, unless it was removed meanwhile."""
+        if directory.is_dir():
+            text = f"{directory}: {reason(error)}" if isinstance(error, OSError) else str(error)
+            self.refused(text)
 
     def _told(self, step: str, fraction: float) -> None:
         if self.ending.is_set():
             raise _Ended
         self.progress(step, fraction)
+
+
+def _refuse_copies(root: Path, runs: Sequence[str], experiment: Path) -> None:
+    """Of runs with the same id only the first is taken in: tables know runs by it."""
+    first = {run: min(root.glob(f"[!.]*/{run}"), default=experiment / run) for run in runs}
+    for run, place in first.items():
+        if place.parent.name != experiment.name:
+            raise BadInput(pipeline.namesakes_text(experiment / run, place))
 
 
 def take_in_new(taker: Taker, *, and_go_on: bool) -> None:

@@ -161,7 +161,8 @@ def _switches(query: QueryConfig, run: AppRecords) -> list[dict[str, Any]]:
                 "start_s": record.start_ns / NS,
                 "since_s": record.since_ns / NS,
                 "region": None if record.x is None else [record.x, record.y, record.radius],
-                "why": _why(query, before, record),
+                "how": record.how,
+                "why": _why(query, before, record) + _how(record.how),
             }
         )
         before = record
@@ -183,6 +184,16 @@ def _why(query: QueryConfig, before: Any, now: Any) -> str:
             return f"{facts}, more than {metres:g} m"
         case _:
             return f"{facts}; {condition_text(query)}"
+
+
+def _how(how: str) -> str:
+    """Where the graph of the new region came from, if it did not simply move there."""
+    texts = {
+        "prepared": "a graph that was prepared there serves it",
+        "began": "no graph was ready there, so one began",
+        "shared": "it reads the graph that others read there",
+    }
+    return f"; {texts[how]}" if how in texts else ""
 
 
 def _ancestor(name: str, record: Any, epoch: dict[str, Any] | None) -> dict[str, Any]:

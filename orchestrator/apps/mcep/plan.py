@@ -26,13 +26,20 @@ KIND = "interest"
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """What a manifest has of it. ``drives``: by client, see ``node_agent.apps.mcep.config``."""
+    """What a manifest has of it. ``drives``: by client, see ``node_agent.apps.mcep.config``. ``filmed``: by
+    camera, whose faces are on which picture, as numbers of ``faces``."""
 
     settings: Settings
     drives: dict[str, str]
+    faces: tuple[str, ...] = ()
+    filmed: dict[str, dict[int, tuple[int, ...]]] = {}
 
     def config(self, node: str) -> InterestConfig:
-        return InterestConfig(node, self.settings, self.drives.get(node, ""))
+        filmed = {
+            picture: tuple(self.faces[number] for number in seen)
+            for picture, seen in self.filmed.get(node, {}).items()
+        }
+        return InterestConfig(node, self.settings, self.drives.get(node, ""), filmed)
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -42,8 +49,11 @@ class Recorded(msgspec.Struct, frozen=True):
 def recorded_in(record: Mapping[str, Any]) -> Recorded | None:
     """From what a manifest records; None if it cannot be read."""
     try:
-        found = msgspec.convert(record["interest"], Recorded)
+        found = msgspec.convert(record["interest"], Recorded, str_keys=True)
     except (msgspec.ValidationError, KeyError, TypeError):
+        return None
+    seen = [n for pictures in found.filmed.values() for each in pictures.values() for n in each]
+    if not all(0 <= number < len(found.faces) for number in seen):
         return None
     return None if any(problems(found.config(node), node) for node in found.nodes) else found
 
@@ -66,7 +76,7 @@ class InterestPlan(AppPlan):
         return self.recorded.config(node)
 
     def record(self) -> dict[str, Any]:
-        return {"interest": msgspec.to_builtins(self.recorded)}
+        return {"interest": msgspec.to_builtins(self.recorded, str_keys=True)}
 
     def traffic(self) -> tuple[tuple[End, End], ...]:
         settings = self.recorded.settings
@@ -94,6 +104,7 @@ class InterestPlan(AppPlan):
                 {**msgspec.to_builtins(each), "follows": query_line(each)} for each in settings.queries
             ],
             "brokers": {name: list(box) for name, box in settings.areas.items()},
+            "polygons": {name: [list(each) for each in found] for name, found in settings.polygons.items()},
             "clients": list(settings.clients),
             "kept_s": settings.ttl,
         }
@@ -107,7 +118,12 @@ class InterestPlan(AppPlan):
 def query_line(query: QueryConfig) -> str:
     """A query in one line."""
     kept = f", and what was there {query.history:g} s before" if query.history else ""
-    return f"{query.situation} within {query.radius:g} m of {query.focal}{kept}; {condition_text(query)}"
+    of = f"the middle of the {query.cells:g} m square of {query.focal}" if query.cells else query.focal
+    if query.shape == "square":
+        where = f"in a square of {2 * query.radius:g} m around {of}"
+    else:
+        where = f"within {query.radius:g} m of {of}"
+    return f"{query.situation} {where}{kept}; {condition_text(query)}"
 
 
 def condition_text(query: QueryConfig) -> str:

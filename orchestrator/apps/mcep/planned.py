@@ -1,8 +1,9 @@
 """From a section to what each node is given, and everything that is wrong on the way."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import ceil
 
-from node_agent.apps.mcep.areas import Areas, check_areas, grid
+from node_agent.apps.mcep.areas import Areas, check_areas, grid, shaped
 from node_agent.apps.mcep.checks import check_query
 from node_agent.apps.mcep.config import (
     Limits,
@@ -14,19 +15,24 @@ from node_agent.apps.mcep.config import (
     WhenPoor,
     WhenTimed,
     deployment_of,
+    drive_of,
     drive_text,
     query_of,
 )
 from node_agent.apps.mcep.deployment import check_deployment
 from node_agent.apps.mcep.geometry import Box, Point
 from node_agent.apps.mcep.model import McepError
-from node_agent.apps.mcep.situations import LANE, graph_of
+from node_agent.apps.mcep.situations import LANE, SITUATIONS, graph_of
+from orchestrator.apps.mcep.cameras import Filmed, faces_seen, in_view, known_faces
 from orchestrator.apps.mcep.plan import Recorded
 from orchestrator.apps.mcep.section import InterestSection, InterestSettings, QuerySection, SwitchSection
 from orchestrator.errors import BadInput
 from orchestrator.model.trace import Drives, Sample
 from orchestrator.spec.application import AppEntry
 from orchestrator.spec.problems import Finding, Place, Unusable, did_you_mean, shown
+
+Known = dict[str, tuple[str, ...]]
+"""Faces of friends by name."""
 
 MOST_SAMPLES = 2_000_000
 """Of all drives together: each agent, and the run's manifest, has them as text."""
@@ -49,16 +55,48 @@ def planned_interest(entry: AppEntry) -> Recorded:
     end = entry.scenario.warmup + entry.scenario.duration
     until = min(section.stop or end, end)
     drives = _drives(entry, clients, end, at)
-    queries = tuple(
-        _query(name, each, areas, drives[each.focal][0]) for name, each in section.queries.items()
-    )
+    cameras = section.cameras.nodes if section.cameras is not None else ()
+    everybody = tuple(client for client in clients if client not in cameras)
+    try:
+        known = {
+            name: {friend: known_faces(friend, everybody) for friend in each.friends}
+            for name, each in section.queries.items()
+        }
+    except BadInput as error:
+        raise Unusable(Finding((*at, "cameras"), str(error))) from error
+    queries = _queries(section, areas, drives, known)
     needed = max(_needed(each) for each in section.queries.values())
     ttl = needed if section.keep is None else section.keep
     boxes = {name: (box.x0, box.y0, box.x1, box.y1) for name, box in areas.boxes.items()}
     limits = Limits(section.room.waiting, section.room.stored)
-    settings = Settings(boxes, clients, queries, section.read, until, ttl, limits)
+    polygons = {name: tuple((x, y) for x, y in each.corners) for name, each in areas.polygons.items()}
+    settings = Settings(boxes, clients, queries, section.read, until, ttl, limits, polygons, cameras)
     _check(settings, section, drives, at)
-    return Recorded(settings, {name: drive_text(samples) for name, samples in drives.items()})
+    texts = {name: drive_text(samples) for name, samples in drives.items()}
+    return Recorded(settings, texts, *_filmed(section, settings, texts, everybody, at))
+
+
+def _filmed(
+    section: InterestSettings,
+    settings: Settings,
+    drives: dict[str, str],
+    everybody: tuple[str, ...],
+    at: Place,
+) -> tuple[tuple[str, ...], Filmed]:
+    if section.cameras is None:
+        return (), {}
+
+    def times(camera: str) -> list[float]:
+        first = settings.phase(camera)
+        return [first + n * settings.every for n in range(ceil((settings.until - first) / settings.every))]
+
+    read = {name: drive_of(text) for name, text in drives.items()}
+    cameras = {name: read[name] for name in settings.cameras}
+    seen = in_view(cameras, {name: read[name] for name in everybody}, section.cameras.view, times)
+    try:
+        return faces_seen(seen, everybody)
+    except BadInput as error:
+        raise Unusable(Finding((*at, "cameras"), str(error))) from error
 
 
 def _node_findings(
@@ -76,8 +114,14 @@ def _node_findings(
             yield Finding((*at, "clients", number), f"{node} is a broker, so it cannot be a client")
     if not clients:
         yield Finding((*at, "clients"), "all nodes are brokers: nobody is left to see anything")
+    cameras = section.cameras.nodes if section.cameras is not None else ()
+    for number, node in enumerate(cameras):
+        if node not in clients:
+            text = f"{shown(node)} is no client, so it has no sensors"
+            yield Finding((*at, "cameras", "nodes", number), text, did_you_mean(node, clients))
     for name, query in section.queries.items():
         place = (*at, "queries", name)
+        yield from _friend_findings(query, clients, cameras, place)
         if query.focal not in clients:
             text = f"{shown(query.focal)} is no client, so it has no place to follow"
             yield Finding((*place, "focal"), text, did_you_mean(query.focal, clients))
@@ -92,9 +136,29 @@ def _node_findings(
             if host not in section.brokers:
                 text = f"{shown(host)} is no broker"
                 yield Finding((*place, *where), text, did_you_mean(host, section.brokers))
-        if query.completeness == "strong":
-            text = "queries in files do not share graphs yet, so strong completeness cannot be promised"
-            yield Finding((*place, "completeness"), text, "use weak or best_effort")
+        if query.completeness == "strong" and query.cells is None:
+            text = "queries share the graph of a region, and two objects are hardly ever at one place"
+            yield Finding((*place, "completeness"), text, "say cells: 200 m, so that regions are the same")
+        if query.predict is not None and query.predict.ahead is None and len(section.brokers) > 1:
+            text = "how long history takes is counted on one broker only, and here are several"
+            yield Finding((*place, "predict"), text, "say how long before graphs begin: ahead: 2s")
+
+
+def _friend_findings(
+    query: QuerySection, clients: tuple[str, ...], cameras: tuple[str, ...], place: Place
+) -> Iterator[Finding]:
+    for number, friend in enumerate(query.friends):
+        if friend not in clients or friend in cameras:
+            text = f"{shown(friend)} is no client with a face"
+            yield Finding((*place, "friends", number), text, did_you_mean(friend, clients))
+    if not SITUATIONS[query.situation].knows:
+        if query.friends:
+            yield Finding((*place, "friends"), f"{query.situation} looks for nobody", "situation: friend")
+    elif not query.friends:
+        yield Finding((*place, "friends"), "nobody is looked for", "for example friends: [car2]")
+    elif not cameras:
+        text = f"{query.situation} needs cameras"
+        yield Finding((*place, "situation"), text, "for example cameras: {nodes: [cam1]}, beside queries")
 
 
 def _areas(section: InterestSettings, entry: AppEntry, at: Place) -> Areas:
@@ -107,7 +171,7 @@ def _areas(section: InterestSettings, entry: AppEntry, at: Place) -> Areas:
         if len(given) < len(section.brokers):
             first = next(name for name in section.brokers if name not in given)
             raise McepError(f"{first} has no area, and others have one; give all of them one, or none")
-        areas = Areas({name: Box(each.x[0], each.y[0], each.x[1], each.y[1]) for name, each in given.items()})
+        areas = shaped({name: each.shape for name, each in given.items()})
         check_areas(areas, whole)
     except McepError as error:
         raise Unusable(Finding((*at, "brokers"), str(error))) from error
@@ -129,14 +193,30 @@ def _drives(entry: AppEntry, clients: tuple[str, ...], end: float, at: Place) ->
     return {name: found[name] for name in clients}
 
 
-def _query(name: str, said: QuerySection, areas: Areas, start: Sample) -> QueryConfig:
-    home = said.home or areas.leaf(Point(start.x, start.y))
+def _queries(
+    section: InterestSettings, areas: Areas, drives: Drives, known: dict[str, Known]
+) -> tuple[QueryConfig, ...]:
+    """Strong queries that ask for the same have the home of the first of them, unless they name another."""
+    homes: dict[str, str] = {}
+    found = []
+    for name, said in section.queries.items():
+        start = drives[said.focal][0]
+        home = said.home or areas.leaf(Point(start.x, start.y))
+        query = _query(name, said, home, drives[said.focal], known[name])
+        if query.asks and said.home is None and query.asks in homes:
+            query = _query(name, said, homes[query.asks], drives[said.focal], known[name])
+        homes.setdefault(query.asks, query.home)
+        found.append(query)
+    return tuple(found)
+
+
+def _query(name: str, said: QuerySection, home: str, drive: Sequence[Sample], known: Known) -> QueryConfig:
     operators = graph_of(said.situation, {}).by_name
     return QueryConfig(
         name,
         said.situation,
         said.focal,
-        said.radius,
+        said.radius or (said.edge or 0.0) / 2,
         home,
         {operator: said.hosts.get(operator, home) for operator in operators},
         dict(said.parameters),
@@ -144,11 +224,15 @@ def _query(name: str, said: QuerySection, areas: Areas, start: Sample) -> QueryC
         said.order,
         said.completeness,
         said.suppression,
-        _when(said.switch),
+        switch_of(said.switch),
+        "circle" if said.edge is None else "square",
+        said.cells or 0.0,
+        None if said.predict is None else said.predict.foretold(drive),
+        known,
     )
 
 
-def _when(switch: SwitchSection) -> When:
+def switch_of(switch: SwitchSection) -> When:
     if switch.after is not None:
         return WhenTimed(switch.after)
     if switch.distance is not None:
@@ -163,6 +247,8 @@ def _needed(said: QuerySection) -> float:
     graph = graph_of(said.situation, said.parameters)
     look_back = 0.0 if said.switch.quality is None else said.switch.quality.look_back
     longest = max(graph.additional_time(source.name) for source in graph.sources)
+    if said.predict is not None:
+        look_back = max(look_back, said.predict.look_back)
     return max(said.history + longest, look_back, 1.0)
 
 

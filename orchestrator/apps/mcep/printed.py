@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
-from node_agent.apps.mcep.config import drive_of, query_of
+from node_agent.apps.mcep.config import QueryConfig, drive_of, query_of
+from orchestrator.apps.mcep.foretelling import foretold_text
 from orchestrator.apps.mcep.plan import Recorded, query_line
 
 if TYPE_CHECKING:
@@ -26,9 +27,18 @@ def plan_lines(recorded: Recorded) -> "Iterator[Text]":
             yield Text(f"  {stream.producer} → {stream.successor}{where}")
         promise = f"order {each.order}, completeness {each.completeness}"
         yield Text(f"  home {each.home}; {promise}{', with suppression' if each.suppression else ''}")
+        if each.foretold is not None:
+            yield Text(f"  {foretold_text(each.foretold)}")
+        if each.asks:
+            same = [other.name for other in settings.queries if other.asks == each.asks]
+            yield Text(f"  shares graphs of the same region: {', '.join(same)}")
     yield Text(f"brokers keep events for {settings.ttl:g} s; clients read every {settings.every:g} s")
     for name, (x0, y0, x1, y1) in settings.areas.items():
-        yield Text(f"  {name}: ({x0:g}, {y0:g}) to ({x1:g}, {y1:g}) m")
+        if name in settings.polygons:
+            corners = ", ".join(f"({x:g}, {y:g})" for x, y in settings.polygons[name])
+            yield Text(f"  {name}: the polygon {corners} m")
+        else:
+            yield Text(f"  {name}: ({x0:g}, {y0:g}) to ({x1:g}, {y1:g}) m")
 
 
 def mermaid(recorded: Recorded) -> str:
@@ -62,21 +72,28 @@ def svg(recorded: Recorded) -> str:
         'font-family="sans-serif" font-size="12">'
     ]
     for name, (left, top, right, bottom) in settings.areas.items():
-        x, y = at(left, top)
+        corners = settings.polygons.get(name, ((left, top), (right, top), (right, bottom), (left, bottom)))
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(*corner) for corner in corners))
+        x, y = at(*corners[0])
         parts.append(
-            f'<rect x="{x:.1f}" y="{y:.1f}" width="{(right - left) * scale:.1f}" '
-            f'height="{(bottom - top) * scale:.1f}" fill="#f6f8fb" stroke="#336"/>'
+            f'<polygon points="{points}" fill="#f6f8fb" stroke="#336"/>'
             f'<text x="{x + 6:.1f}" y="{y + 16:.1f}">{escape(name)}</text>'
         )
     starts = {client: drive_of(recorded.drives[client]).at(0.0) for client in settings.clients}
     for query in settings.queries:
         x, y = at(starts[query.focal].x, starts[query.focal].y)
-        parts.append(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{query.radius * scale:.1f}" fill="#fc08" stroke="#a60"/>'
-        )
+        parts.append(_region(query, x, y, query.radius * scale))
     for client, place in starts.items():
         x, y = at(place.x, place.y)
         parts.append(
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="#555"><title>{escape(client)}</title></circle>'
         )
     return "\n".join([*parts, "</svg>\n"])
+
+
+def _region(query: QueryConfig, x: float, y: float, radius: float) -> str:
+    look = 'fill="#fc08" stroke="#a60"'
+    if query.shape == "square":
+        corner = f'x="{x - radius:.1f}" y="{y - radius:.1f}"'
+        return f'<rect {corner} width="{2 * radius:.1f}" height="{2 * radius:.1f}" {look}/>'
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" {look}/>'

@@ -6,12 +6,15 @@ interest:
     ahead: {situation: accident, focal: car1, radius: 300 m, history: 60s, switch: {after: 5s}}
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from node_agent.apps.mcep.areas import MOST_CORNERS
+from node_agent.apps.mcep.geometry import Box, Point, Polygon
 from node_agent.apps.mcep.model import Completeness, Order
 from node_agent.apps.mcep.situations import SITUATIONS
+from orchestrator.apps.mcep.foretelling import PredictSection
 from orchestrator.spec.application import AppSection
 from orchestrator.spec.base import Name, Section
 from orchestrator.spec.problems import Finding, Unusable, did_you_mean, shown, unusable
@@ -20,22 +23,65 @@ from orchestrator.spec.units import DURATION, SHARE, Duration, Length, PositiveD
 Stretch = tuple[Length, Length]
 
 
-class AreaSection(Section):
-    """The rectangle that a broker serves."""
+def _read_corners(value: Any) -> Any:
+    if value is None:
+        return None
+    if not isinstance(value, list | tuple) or not 3 <= len(value) <= MOST_CORNERS:
+        text = f"{shown(value)} is no polygon: it has 3 to {MOST_CORNERS} corners"
+        raise unusable(text, "polygon: [[0 m, 0 m], [500 m, 0 m], [0 m, 500 m]]")
+    findings = [
+        Finding((number,), f"{shown(each)} is no corner", "write it like [500 m, 0 m]")
+        for number, each in enumerate(value)
+        if not isinstance(each, list | tuple) or len(each) != 2
+    ]
+    if findings:
+        raise Unusable(findings[0])
+    return tuple(map(tuple, value))
 
-    x: Stretch = Field(description="From where to where", examples=[["0 m", "500 m"]])
-    y: Stretch = Field(examples=[["0 m", "500 m"]])
+
+Corners = Annotated[
+    tuple[Stretch, ...],
+    BeforeValidator(_read_corners, json_schema_input_type=list[tuple[float | str, float | str]]),
+]
+
+
+class AreaSection(Section):
+    """The part of the area that a broker serves: a rectangle, or a polygon."""
+
+    x: Stretch | None = Field(default=None, description="From where to where", examples=[["0 m", "500 m"]])
+    y: Stretch | None = Field(default=None, examples=[["0 m", "500 m"]])
+    polygon: Corners | None = Field(
+        default=None,
+        description="Its corners, one after the other",
+        examples=[[["0 m", "0 m"], ["500 m", "0 m"], ["0 m", "500 m"]]],
+    )
 
     @model_validator(mode="after")
     def _is_an_area(self) -> "AreaSection":
-        findings = [
-            Finding((key,), "the area is empty: it must end after it begins", f"{key}: [0 m, 500 m]")
-            for key, (begin, end) in (("x", self.x), ("y", self.y))
-            if begin >= end
-        ]
+        if self.polygon is not None and (self.x is not None or self.y is not None):
+            raise unusable("a rectangle and a polygon are given: an area has one form", "leave one out")
+        findings = []
+        for key, stretch in (("x", self.x), ("y", self.y)):
+            if stretch is None:
+                if self.polygon is None:
+                    text, hint = (
+                        f"{key} is missing: where does the area begin and end?",
+                        f"{key}: [0 m, 500 m]",
+                    )
+                    findings.append(Finding((), text, f"{hint}, or give a polygon"))
+            elif stretch[0] >= stretch[1]:
+                text = "the area is empty: it must end after it begins"
+                findings.append(Finding((key,), text, f"{key}: [0 m, 500 m]"))
         if findings:
             raise Unusable(*findings)
         return self
+
+    @property
+    def shape(self) -> Box | Polygon:
+        if self.polygon is not None:
+            return Polygon(tuple(Point(*each) for each in self.polygon))
+        assert self.x is not None and self.y is not None, "validated"
+        return Box(self.x[0], self.y[0], self.x[1], self.y[1])
 
 
 class QualitySection(Section):
@@ -66,28 +112,55 @@ class SwitchSection(Section):
 class QuerySection(Section):
     """A situation wanted around a client, wherever it is."""
 
-    other_names = {"focal_object": "focal", "delta": "history", "condition": "switch"}  # noqa: RUF012
+    other_names: ClassVar[dict[str, str]] = {
+        "focal_object": "focal",
+        "delta": "history",
+        "condition": "switch",
+        "prediction": "predict",
+    }
 
     situation: str = Field(description="; ".join(f"{name}: {each.says}" for name, each in SITUATIONS.items()))
     focal: str = Field(description="The client that the interest follows", examples=["car1"])
-    radius: PositiveLength = Field(examples=["300 m"])
+    radius: PositiveLength | None = Field(default=None, description="Of a circle", examples=["300 m"])
+    edge: PositiveLength | None = Field(
+        default=None, description="Of a square, instead of a circle", examples=["500 m"]
+    )
     history: Duration = Field(default=0.0, description="So long before each switch is wanted, too")
     parameters: dict[str, Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]] = Field(default={})
     order: Order = Field(
         default="spatiotemporal", description="Within and between regions, between them only, or none"
     )
     completeness: Completeness = Field(
-        default="weak", description="All results of a region before the next one, or what is ready"
+        default="weak",
+        description="All results of a region before the next one, the same for all who ask, or what is ready",
+    )
+    cells: PositiveLength | None = Field(
+        default=None,
+        description="The region is around the middle of the square of this size where the object is",
+        examples=["200 m"],
     )
     suppression: bool = Field(
         default=False, strict=True, description="What the last region brought is not sent again"
     )
     switch: SwitchSection = SwitchSection()
+    friends: tuple[str, ...] = Field(
+        default=(), description="Clients whose faces cameras look for, with `situation: friend`"
+    )
     home: str | None = Field(
         default=None,
         description="The broker that moves the interest; if not given, the one of the first place",
     )
     hosts: dict[str, str] = Field(default={}, description="Brokers of operators; if not given, the home")
+    predict: PredictSection | None = Field(
+        default=None, description="Prepares graphs where the object will be", examples=[{"ahead": "2s"}]
+    )
+
+    @model_validator(mode="after")
+    def _has_a_region(self) -> "QuerySection":
+        if (self.radius is None) == (self.edge is None):
+            given = "neither radius nor edge is" if self.radius is None else "radius and edge are"
+            raise unusable(f"{given} given: a region is a circle or a square", "give one of them")
+        return self
 
     @model_validator(mode="after")
     def _is_known(self) -> "QuerySection":
@@ -103,6 +176,13 @@ class QuerySection(Section):
         if findings:
             raise Unusable(*findings)
         return self
+
+
+class CamerasSection(Section):
+    """Clients that stand and film everybody in a square around them, each time they read."""
+
+    nodes: tuple[str, ...] = Field(min_length=1, examples=[["cam1", "cam2"]])
+    view: PositiveLength = Field(default=50.0, description="The edge of the square", examples=["50 m"])
 
 
 class RoomSection(Section):
@@ -138,6 +218,7 @@ class InterestSettings(Section):
     clients: tuple[str, ...] | None = Field(
         default=None, description="Nodes with sensors; if not given, all that are no brokers", min_length=1
     )
+    cameras: CamerasSection | None = None
     read: Annotated[float, DURATION.within(ge=0.01)] = Field(
         default=1.0, description="Clients read their speed so often"
     )

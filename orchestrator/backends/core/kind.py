@@ -22,6 +22,9 @@ def _create(run: PlannedRun, run_id: str, directory: Path, journal: Journal) -> 
 def _findings(experiment: Experiment) -> list[Finding]:
     topology = experiment.topology
     findings = core_findings(topology.radio, topology.area)
+    if topology.wires:
+        text = "Rove's sessions of CORE have a radio only, and no wires beside it"
+        findings.append(Finding(("wires",), text, "use backend: sim or netns, or leave wires out"))
     if topology.core is None:
         hint = "write it like core: {host: emulator.lab, user: me} (docs/core.md)"
         findings.append(Finding(("core",), "it is not said which host runs CORE", hint))

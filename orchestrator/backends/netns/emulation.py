@@ -203,6 +203,7 @@ class Emulation:
             self._stations,
             self._waits,
             self._contacts,
+            self._topology.wire_links(),
         )
 
     def _follow(self, links: Links) -> None:

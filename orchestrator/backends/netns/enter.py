@@ -29,6 +29,8 @@ def execute_on(mark: Mark, node: str, argv: Sequence[str], directory: Path = nam
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         try:
             os.execvpe(argv[0], list(argv), {**os.environ, **mark.environment})
+        except FileNotFoundError as error:
+            raise BadInput(f"cannot run {argv[0]}: this machine does not have it; install it") from error
         except OSError as error:
             raise BadInput(f"cannot run {argv[0]}: {error.strerror}") from error
         except ValueError as error:

@@ -1,8 +1,9 @@
 """Makes the medium of a simulation from a topology's radio, and moves nodes in it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
+from node_agent.model.link_layer import LinkReading
 from orchestrator.contacts.plan import ContactPlan
 from orchestrator.model.trace import Position
 from orchestrator.radio.changes import UNCHANGED, AirChanges
@@ -14,8 +15,10 @@ from orchestrator.radio.medium import Medium, Schedule
 from orchestrator.radio.path_loss.base import losses_at
 from orchestrator.radio.pipes import named_links, pipe_table
 from orchestrator.radio.settings import Mac, Radio
+from orchestrator.radio.station_table import StationTable
 from orchestrator.radio.survey import Survey, survey, surveys
 from orchestrator.radio.truth import Links, LinkUse
+from orchestrator.radio.wires import WIRE_QUEUE, WiredMedium, wired_nodes, wired_plan, with_wires
 from orchestrator.services.virtual import RadioOf
 from orchestrator.spec import radio as spec
 from orchestrator.spec.contacts import ContactRadio
@@ -61,6 +64,16 @@ def make_air(
     topology: Topology, schedule: Schedule, positions: Positions, seed: int, seconds: float = 0.0
 ) -> Air:
     """``seconds``: for how long nodes will move, and contacts come and go."""
+    radio = _make_radio(topology, schedule, positions, seed, seconds)
+    if not topology.wires:
+        return radio
+    plan = wired_plan(topology.wire_links(), topology.node_names)
+    return _Wired(radio, _Contacts(schedule, plan, WIRE_QUEUE), plan, schedule)
+
+
+def _make_radio(
+    topology: Topology, schedule: Schedule, positions: Positions, seed: int, seconds: float
+) -> Air:
     section = topology.radio
     if isinstance(section, ContactRadio):
         plan = section.plan(topology.node_names, seed, seconds)
@@ -130,6 +143,20 @@ class _Contacts:
     def radio_of(self, node: str) -> None:
         return None
 
+    def readings_of(self, node: str, schedule: Schedule) -> Callable[[], dict[str, LinkReading]]:
+        """Returns a function that reads what ``node`` knows of its links; they have no signal."""
+        names, stations = self._plan.nodes, self._medium.stations
+        own = stations[names.index(node)]
+        table, no_signal = StationTable(len(names)), [0.0] * len(names)
+
+        def read() -> dict[str, LinkReading]:
+            received = [station.link_received[own.index] for station in stations]
+            sent = own.link_acknowledged, own.link_timeouts, own.link_given_up
+            found = table.read(received, *sent, no_signal, schedule.now_ns())
+            return {names[there]: reading for there, reading in found.items()}
+
+        return read
+
     def _counters(self) -> list[list[tuple[int, int]]]:
         """Returns how many frames each node has sent to each, and how many of these arrived."""
         stations = self._medium.stations
@@ -183,3 +210,43 @@ class _Dcf:
                     delivered = now.received[there] - then.received[there]
                     expectation = float(expected[here, there]), float(snr_db[here, there])
                     yield LinkUse(names[here], names[there], attempted, delivered, *expectation)
+
+
+class _Wired:
+    """The air with cables beside it: what is between two nodes with a cable is the cable's."""
+
+    def __init__(self, radio: Air, wires: _Contacts, plan: ContactPlan, schedule: Schedule) -> None:
+        self._radio, self._wires, self._nodes, self._schedule = radio, wires, plan.nodes, schedule
+        self._wired = wired_nodes(plan.links)
+        self.medium: Medium = WiredMedium(radio.medium, wires.medium, self._wired)
+        self._joined: tuple[Links, Links] | None = None
+        self._links: Links = {}
+
+    def move(self, positions: Positions, seconds: float, changes: AirChanges = UNCHANGED) -> Links:
+        parts = self._radio.move(positions, seconds, changes), self._wires.move(positions, 0.0, changes)
+        if self._joined is None or any(new is not old for new, old in zip(parts, self._joined, strict=True)):
+            self._joined, self._links = parts, with_wires(*parts, self._wired)
+        return self._links
+
+    def foresee(self, moments: Sequence[Moment], changes: AirChanges = UNCHANGED) -> None:
+        self._radio.foresee(moments, changes)
+
+    def uses(self) -> Iterable[LinkUse]:
+        for use in self._radio.uses():
+            if use.destination not in self._wired.get(use.source, ()):
+                yield use
+        yield from self._wires.uses()
+
+    def airtimes_ns(self) -> Mapping[str, int]:
+        return self._radio.airtimes_ns()
+
+    def radio_of(self, node: str) -> RadioOf | None:
+        radio, wired = self._radio.radio_of(node), self._wired.get(node)
+        if radio is None or wired is None:
+            return radio
+        by_wire = self._wires.readings_of(node, self._schedule)
+
+        def read() -> dict[str, LinkReading]:
+            return {peer: each for peer, each in radio.read().items() if peer not in wired} | by_wire()
+
+        return RadioOf(read, radio.sensitivity_dbm)

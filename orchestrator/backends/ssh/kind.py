@@ -29,6 +29,9 @@ def _findings(experiment: Experiment) -> list[Finding]:
     if isinstance(topology.radio, ContactRadio):
         text = "real nodes have radios of their own, and contacts are not emulated between them"
         findings.append(Finding(("topology", "radio", "model"), text, "use backend: sim or netns"))
+    if topology.wires:
+        text = "real nodes have the cables that they have, and none are emulated between them"
+        findings.append(Finding(("topology", "wires"), text, "use backend: sim or netns, or leave wires out"))
     running = [name for name, node in topology.real_nodes().items() if node.daemon == "running"]
     if experiment.routing.authenticates and running:
         text = f"the routing daemon of {running[0]} runs already, and does not get the run's key"

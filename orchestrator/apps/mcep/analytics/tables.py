@@ -24,7 +24,7 @@ SENSOR_EVENTS = Table(
 INTEREST_SWITCHES = Table(
     "interest_switches",
     "a switch of a query's interest, by its home; `start_ns` and `since_ns` are in the time of the drives, "
-    "the region is empty if the query ended",
+    "the region is empty if the query ended; `how` its graph came there: moved, began, prepared, shared",
     {
         **_OF,
         "query": TEXT,
@@ -34,6 +34,7 @@ INTEREST_SWITCHES = Table(
         "x": REAL,
         "y": REAL,
         "radius": REAL,
+        "how": TEXT,
     },
     ("app", "t_ns", "query", "epoch"),
     _records("interest_switched"),

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from orchestrator.backends.netns.layout import Layout
 from orchestrator.backends.netns.marks import Mark
-from orchestrator.contacts.plan import ContactPlan
+from orchestrator.contacts.plan import ContactLink, ContactPlan
 from orchestrator.errors import BadInput
 from orchestrator.model.trace import Trace, Waypoint
 from orchestrator.radio.choice import RadioChoice
@@ -31,6 +31,8 @@ class RadioConfig(Struct, frozen=True):
     """Nodes stand at the beginning of their paths until they are told to move; else they move from time 0."""
     contacts: ContactPlan | None = None
     """Who can talk when, in place of the radio; of ``mac`` only the length of the queue matters then."""
+    wires: tuple[ContactLink, ...] = ()
+    """Cables beside the radio; not with contacts."""
     stations: str | None = None
     """The folder for the nodes' station tables; None: nobody reads them."""
 
@@ -60,6 +62,8 @@ class RadioConfig(Struct, frozen=True):
                 raise BadInput(f"{node}: every waypoint must be three finite numbers")
         if self.contacts is not None and self.contacts.nodes != self.nodes:
             raise BadInput("the contacts are those of other nodes")
+        if not {end for wire in self.wires for end in (wire.a, wire.b)} <= self.addresses.keys():
+            raise BadInput("a wire ends at another node")
         if len({hardware_address(address) for address in self.addresses.values()}) < len(self.addresses):
             raise BadInput("two nodes have the same hardware address")
 
@@ -74,6 +78,7 @@ def radio_config(
     stations: Path | None = None,
     waits: bool = False,
     contacts: ContactPlan | None = None,
+    wires: tuple[ContactLink, ...] = (),
 ) -> RadioConfig:
     """The air for a network that was built from ``layout``."""
     paths: Mapping[str, tuple[Waypoint, ...]] = trace.paths
@@ -88,6 +93,7 @@ def radio_config(
         stations=None if stations is None else str(stations),
         waits=waits,
         contacts=contacts,
+        wires=wires,
     )
 
 

@@ -96,7 +96,7 @@ class DrivenPipes(Pipes):
     """Takes frames from nodes at once: those for one link must not wait for those for another."""
 
     def __init__(self, table: PipeTable, queue_limit: int, pull: Pull, deliver: Deliver) -> None:
-        super().__init__(len(table), queue_limit, self._call, deliver, _ignore)
+        super().__init__(len(table), queue_limit, self.call, deliver, _ignore)
         self.now_ns = 0
         self._pull = pull
         self._events: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = []
@@ -110,7 +110,7 @@ class DrivenPipes(Pipes):
             if frame is None:
                 return
             self.send(node, frame, now_ns)
-        self._call(now_ns + AGAIN_NS, self.offer, node, now_ns + AGAIN_NS)
+        self.call(now_ns + AGAIN_NS, self.offer, node, now_ns + AGAIN_NS)
 
     def run_until(self, until_ns: int) -> None:
         self.run_events(until_ns)
@@ -129,5 +129,5 @@ class DrivenPipes(Pipes):
     def apply(self, data: bytes, now_ns: int) -> None:
         self.use(unpacked_table(data))
 
-    def _call(self, when_ns: int, do: Callable[..., None], *arguments: Any) -> None:
+    def call(self, when_ns: int, do: Callable[..., None], *arguments: Any) -> None:
         heappush(self._events, (when_ns, next(self._numbers), do, arguments))

@@ -5,18 +5,20 @@ updates to it.
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from orchestrator.backends.netns.radio.config import RadioConfig
 from orchestrator.backends.netns.radio.driven import Driven, DrivenDcf, DrivenPipes, packed_channel
-from orchestrator.contacts.plan import ContactPlan
+from orchestrator.backends.netns.radio.wired import DrivenWired, packed_both
+from orchestrator.contacts.plan import ContactLink, ContactPlan
 from orchestrator.model.trace import Position
 from orchestrator.radio.changes import UNCHANGED, AirChanges
 from orchestrator.radio.exchanges import Deliver, Pull
 from orchestrator.radio.pipes import PipeTable, named_links, packed_table, pipe_table
 from orchestrator.radio.survey import Links, sensitivity_dbm, survey
 from orchestrator.radio.survey import Survey as ChannelSurvey
+from orchestrator.radio.wires import wired_nodes, with_wires
 
 Positions = Mapping[str, Position]
 
@@ -61,7 +63,8 @@ class AirModel(Protocol):
 def air_model(config: RadioConfig) -> AirModel:
     if config.contacts is not None:
         return ContactAir(config.contacts, config.mac.queue_limit)
-    return ChannelAir(config)
+    radio = ChannelAir(config)
+    return WiredAir(radio, config.wires, config.mac.queue_limit) if config.wires else radio
 
 
 class SeenChannel:
@@ -138,3 +141,62 @@ class ContactAir:
 
     def power_mw(self, seen: Seen) -> list[list[float]]:
         raise NotImplementedError("contacts have no signal")
+
+
+class SeenWired:
+    """The channel, and the cables that are not cut. ``ends``: by node, whom its cables lead to."""
+
+    def __init__(self, radio: SeenChannel, table: PipeTable, ends: Sequence[frozenset[int]]) -> None:
+        self.radio, self.table = radio, table
+        self.positions, self.changes = radio.positions, radio.changes
+        self._ends = ends
+        names = list(radio.positions)
+        wired = {name: frozenset(names[end] for end in ends[here]) for here, name in enumerate(names)}
+        self.links = with_wires(radio.links, named_links(table, names), wired)
+
+    def packed(self) -> bytes:
+        return packed_both(self.radio.packed(), packed_table(self.table))
+
+    def expectation(self, here: int, there: int) -> tuple[float, float | None]:
+        return (1.0, None) if there in self._ends[here] else self.radio.expectation(here, there)
+
+
+class WiredAir:
+    def __init__(self, radio: ChannelAir, wires: Sequence[ContactLink], queue_limit: int) -> None:
+        self._radio, self._wires, self._queue_limit = radio, wires, queue_limit
+        self._latest: SeenWired | None = None
+
+    def look(self, positions: Positions, t: float, changes: AirChanges = UNCHANGED) -> SeenWired:
+        radio, latest = self._radio.look(positions, t, changes), self._latest
+        if latest is None or latest.radio is not radio:
+            names = list(positions)
+            table = pipe_table(self._wires, names, changes)
+            self._latest = latest = SeenWired(radio, table, self._ends(names))
+        return latest
+
+    def medium(self, first: Seen, rng: random.Random, pull: Pull, deliver: Deliver) -> Driven:
+        assert isinstance(first, SeenWired)
+        ends = self._ends(list(first.positions))
+
+        def radio(pull: Pull, deliver: Deliver) -> DrivenDcf:
+            medium = self._radio.medium(first.radio, rng, pull, deliver)
+            assert isinstance(medium, DrivenDcf)
+            return medium
+
+        return DrivenWired(radio, first.table, ends, self._queue_limit, pull, deliver)
+
+    def sensitivity_dbm(self) -> float:
+        return self._radio.sensitivity_dbm()
+
+    def power_mw(self, seen: Seen) -> list[list[float]]:
+        """Returns the radio's powers; nothing arrives by radio where there is a cable."""
+        assert isinstance(seen, SeenWired)
+        rows = [list(row) for row in self._radio.power_mw(seen.radio)]
+        for here, ends in enumerate(self._ends(list(seen.positions))):
+            for there in ends:
+                rows[here][there] = 0.0
+        return rows
+
+    def _ends(self, names: Sequence[str]) -> list[frozenset[int]]:
+        wired = wired_nodes(self._wires)
+        return [frozenset(names.index(end) for end in wired.get(name, ())) for name in names]

@@ -68,8 +68,9 @@ class Shared:
         self._attempts = self._air_ns + node_count
         self._square = square
         cell_count = self._attempts + len(_LINKS) * square
-        # Four matrices of floats at 9 bytes, lists of neighbours at 5, bit sets: an upper limit.
-        self._slot_size = square * (4 * 9 + 5 + 4) + node_count * 128 + 4096
+        # Four matrices of floats at 9 bytes, lists of neighbours at 5, bit sets, and for each wire whom it
+        # leads to at 5, its rate at 9 and its latency at 11, in a tuple: an upper limit.
+        self._slot_size = square * (4 * 9 + 5 + 4 + 32) + node_count * 128 + 4096
         self._memory = mmap.mmap(-1, cell_count * 8 + SLOTS * self._slot_size)
         everything = memoryview(self._memory)
         self.cells = everything[: cell_count * 8].cast("q")

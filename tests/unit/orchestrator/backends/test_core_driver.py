@@ -237,7 +237,13 @@ def crash_daemon(driven: Driven) -> None:
 
 
 def alive(pids: list[int]) -> list[int]:
-    return [pid for pid in pids if (Path("/proc") / str(pid) / "cmdline").read_bytes()]
+    def runs(pid: int) -> bool:
+        try:
+            return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
+        except OSError:  # it was reaped, too
+            return False
+
+    return [pid for pid in pids if runs(pid)]
 
 
 def of_session(driven: Driven, number: int) -> list[int]:

@@ -1,6 +1,7 @@
 """`rove analyze` refuses what it cannot do before it starts Spark, in one sentence."""
 
 import json
+import shutil
 import socket
 from pathlib import Path
 
@@ -49,6 +50,14 @@ def test_a_run_without_manifest(tmp_path: Path) -> None:
     assert "it has no manifest.json that can be read (did the run end?)" in str(
         refused(tmp_path, str(directory))
     )
+
+
+def test_a_run_and_its_copy(tmp_path: Path) -> None:
+    directory = known_run(tmp_path, run="one").write()
+    copy = shutil.copytree(directory, tmp_path / "later" / "one")
+    found = refused(tmp_path, str(directory), str(copy))
+    assert isinstance(found, BadInput)
+    assert f"{copy} cannot be analysed beside {directory}, which has the same id" in str(found)
 
 
 def test_tables_of_a_newer_rove(tmp_path: Path) -> None:

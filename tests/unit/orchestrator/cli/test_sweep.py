@@ -11,7 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from orchestrator.cli.app import app
-from orchestrator.errors import RoveError
+from orchestrator.cli.performing import without_secrets
+from orchestrator.errors import BadInput, RoveError
 from orchestrator.runs.run_directory import RunDirectory
 from tests.unit.rove_process import (
     RUN_ID,
@@ -98,9 +99,10 @@ def test_a_file_that_changed_is_refused_and_new_starts_anew(tmp_path: Path) -> N
     file = experiment_file(tmp_path, duration="1s", sweep={"seed": [1]})
     assert rove(root, "sweep", str(file), "--no-analyze").returncode == 0
     experiment_file(tmp_path, duration="2s", sweep={"seed": [1]})
-    changed = rove(root, "sweep", str(file), "--no-analyze")
+    changed = rove(tmp_path, "sweep", str(file), "--no-analyze", "--runs-dir", str(root))
     assert changed.returncode == 2
-    assert "duration: was 1.0, is 2.0" in changed.stderr and f"rove sweep {file} --new" in changed.stderr
+    assert "duration: was 1.0, is 2.0" in changed.stderr
+    assert f"start anew: rove sweep {file} --runs-dir {root} --new" in changed.stderr
     anew = rove(root, "sweep", str(file), "--no-analyze", "--new")
     assert anew.returncode == 0, anew.stderr
     sweeps = [path for path in (root / "line").glob("2*") if (path / "sweep.json").exists()]
@@ -131,3 +133,36 @@ def test_bad_input_is_one_clear_error_and_creates_nothing(tmp_path: Path) -> Non
             assert isinstance(ended.exception, RoveError), ended.output
             assert (ended.exception.exit_code, text in str(ended.exception)) == (code, True), ended.exception
     assert not root.exists()
+
+
+@pytest.mark.parametrize("run_id", [".", "..", "../..", "mine/..", "", "latest", "mine"])
+def test_no_id_of_a_sweep_leads_elsewhere_or_removes_what_is_there(tmp_path: Path, run_id: str) -> None:
+    file = experiment_file(tmp_path, sweep=SEEDS)
+    mine = tmp_path / "runs" / "line" / "mine" / "notes.txt"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("precious")
+    arguments = ["sweep", str(file), "--no-analyze", "--run-id", run_id, "--runs-dir", str(tmp_path / "runs")]
+    ended = CliRunner().invoke(app, arguments)
+    assert isinstance(ended.exception, BadInput), ended.output
+    assert ("is no sweep" if run_id == "mine" else "cannot be used") in str(ended.exception)
+    assert mine.read_text() == "precious"
+
+
+def test_no_run_keeps_the_secrets_of_a_command_line() -> None:
+    given = [
+        "sweep",
+        "f.yaml",
+        "--spark-conf",
+        "spark.authenticate.secret=a=b",
+        "--spark-conf=spark.x.password=c",
+    ]
+    kept = [
+        "sweep",
+        "f.yaml",
+        "--spark-conf",
+        "spark.authenticate.secret=…",
+        "--spark-conf=spark.x.password=…",
+    ]
+    assert without_secrets(given) == kept
+    plain = ["sweep", "secret=1.yaml", "--spark-conf", "spark.executor.memory=4g"]
+    assert without_secrets(plain) == plain

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,17 @@ def test_failed_cells_stay_unless_they_are_retried(tmp_path: Path) -> None:
     assert verdict is not None and "out of luck" in verdict.reasons[0]
 
 
+def test_runs_that_were_retried_stay_whatever_a_user_removed_of_them(tmp_path: Path) -> None:
+    perform(tmp_path, Stage(up=broken), swept())
+    earlier = tmp_path / "line" / "r1" / EARLIER
+    for _ in range(2):
+        go_on(tmp_path, Stage(up=broken), FAILED)
+    shutil.rmtree(earlier / "r1.01-1")
+    assert go_on(tmp_path, Stage(), FAILED).verdict.verdict is Judgement.VALID
+    assert sorted(path.name for path in earlier.glob("r1.01-*")) == ["r1.01-1", "r1.01-2"]
+    assert sorted(path.name for path in earlier.glob("r1.02-*")) == ["r1.02-1", "r1.02-2", "r1.02-3"]
+
+
 def test_a_crash_at_any_moment_of_a_cell_is_made_good(tmp_path: Path) -> None:
     """The directory made and nothing else, a journal without an end, a verdict that nobody noted."""
     of = swept()
@@ -175,6 +187,15 @@ def test_a_changed_file_is_one_error_that_says_what_differs(tmp_path: Path) -> N
     assert "start anew: rove sweep line.yaml --new" in text
     with pytest.raises(BadInput, match=r"sweep.seed: was \[1, 2, 3\], is \[1, 2\]"):
         require_unchanged(experiment(sweep={"seed": [1, 2]}), directory, "--new")
+
+
+@pytest.mark.parametrize("damaged", [b"name: [line", b"\xff\xfe\x00", b""])
+def test_a_sweep_whose_own_file_is_damaged_is_one_error(tmp_path: Path, damaged: bytes) -> None:
+    perform(tmp_path, Stage(), swept())
+    directory = RunDirectory(tmp_path / "line" / "r1")
+    directory.spec.write_bytes(damaged)
+    with pytest.raises(BadInput, match=r"spec\.yaml: was another content, is changed"):
+        require_unchanged(swept(), directory, "--new")
 
 
 def test_differences_are_found_at_any_depth() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.results import registry
 from orchestrator.results.cells import cells, spread
-from orchestrator.results.gains import NO_RESULT, gains
+from orchestrator.results.gains import NO_PAIRS, NO_RESULT, gains
 
 AVERAGED = [metric.name for metric in registry.ANALYTICS["query"].metrics if metric.averaged]
 
@@ -69,8 +69,14 @@ def test_one_pair_is_called_no_result() -> None:
 def test_what_has_nothing_to_compare_with_is_said() -> None:
     said = gains(cells([run(1, 1, 0.0), run(2, 1, 1.0)], [True] * 2), "query", "query")
     assert said[0] == "goodput of k = 2 cannot be compared with k = 1: k = 1 has none"
-    said = gains(cells([run(1, 1, 1.0), run(2, 2, 1.0)], [True] * 2), "query", "query")
+    apart = [run(1, 1, 1.0), run(2, 2, 1.0)]
+    assert gains(cells(apart, [True] * 2), "query", "query") == [NO_PAIRS]
+    said = gains(cells([*apart, run(3, 1, 2.0)], [True] * 3), "query", "query")
     assert said[0] == "goodput of k = 2 cannot be compared with k = 1: no seed has both"
+
+
+def test_without_usable_runs_nobody_is_sent_for_more_seeds() -> None:
+    assert gains(cells([run(1, 1, 1.0), run(2, 1, 2.0)], [False] * 2), "query", "query") == [NO_PAIRS]
 
 
 def test_pairs_without_a_ratio_of_their_own_are_not_counted_for_the_mean_of_ratios() -> None:

@@ -171,3 +171,32 @@ def test_backends_that_make_no_links_refuse_contacts(backend: str, word: str) ->
 )
 def test_faults_that_mean_nothing_here(fault: dict[str, Any], word: str) -> None:
     assert any(word in each for each in findings(BUS, FIELD, faults=[{"at": "5s", "for": "5s", **fault}]))
+
+
+def test_a_hub_has_a_link_to_every_node_that_has_none_of_its_own() -> None:
+    found = topology({"between": ["bus", "base"], "times": [[1, 2]]}, hubs=["base"])
+    plan = found.contact_plan(seed=1, until=9.0)
+    assert plan is not None
+    assert {(link.a, link.b): link.contacts for link in plan.links} == {
+        ("bus", "base"): ((1.0, 2.0),),
+        ("s1", "base"): ((0.0, FOREVER),),
+        ("s2", "base"): ((0.0, FOREVER),),
+    }
+    assert isinstance(found.radio, ContactRadio)
+    assert found.radio.neighbours(found.node_names)["base"] == ["bus", "s1", "s2"]
+    assert Topology.model_validate(found.model_dump(mode="json")) == found
+    with pytest.raises(ValueError, match="there is no node"):
+        topology(hubs=["bass"])
+
+
+def test_names_of_nodes_can_be_counted() -> None:
+    def names(*nodes: str) -> tuple[str, ...]:
+        return Topology.model_validate({**document(hubs=[nodes[0]]), "nodes": list(nodes)}).node_names
+
+    assert names("b1", "car9..car11") == ("b1", "car9", "car10", "car11")
+    assert names("b1", "n08..n10") == ("b1", "n08", "n09", "n10")
+    for wrong in ("car3..bus4", "car4..car3", "n1..n20001"):
+        with pytest.raises(ValueError, match="does not count from one node to another"):
+            names("b1", wrong)
+    with pytest.raises(ValueError, match="listed twice"):
+        names("car2", "car1..car3")

@@ -5,7 +5,6 @@ from itertools import count, pairwise
 
 import pytest
 
-from benchmarks.mcep.town import Town, numbered
 from benchmarks.mcep.worlds import World, world
 from node_agent.apps.mcep.areas import grid
 from node_agent.apps.mcep.broker import Broker
@@ -19,6 +18,7 @@ from node_agent.apps.mcep.prediction import Prediction
 from node_agent.apps.mcep.sensing import Drive, Sample
 from node_agent.apps.mcep.situations import graph_of
 from node_agent.apps.mcep.switching import Hold
+from orchestrator.apps.mcep.stage import Stage, driven
 from tests.unit.node_agent.apps.mcep.test_roles import Town as RandomTown
 from tests.unit.node_agent.apps.mcep.test_roles import check_results
 
@@ -85,12 +85,14 @@ def deployed(name: str, who: str, region: object, policy: Policy, **changes: obj
     return Deployed(query, {"averaging": "b1"}, "b1", **changes)  # type: ignore[arg-type]
 
 
-def played(queries: list[Deployed], drives: dict[str, Drive], brokers: int = 1) -> Town:
+def played(queries: list[Deployed], drives: dict[str, Drive], brokers: int = 1) -> Stage:
     everyone = {**drives, **standing(20)}
-    areas = grid(numbered(brokers, "b"), AREA)
-    town = Town(Deployment(areas, tuple(everyone), tuple(queries), 40.0), everyone, 1.0, UNTIL)
-    town.play()
-    return town
+    areas = grid([f"b{number}" for number in range(1, brokers + 1)], AREA)
+    deployment = Deployment(areas, tuple(everyone), tuple(queries), 40.0)
+    check_deployment(deployment)
+    stage = Stage(deployment)
+    stage.play(driven(everyone, 1.0, UNTIL), UNTIL)
+    return stage
 
 
 def test_t20_a_graph_is_prepared_where_the_object_goes() -> None:

@@ -6,32 +6,41 @@ from typing import Any
 import pytest
 
 from benchmarks.mcep.oracle import Oracle
-from benchmarks.mcep.town import numbered
-from benchmarks.mcep_speed import town_of
+from benchmarks.mcep_speed import stage_of
 from node_agent.apps.mcep.geometry import Box, Point
-from node_agent.apps.mcep.model import McepError
+from node_agent.apps.mcep.model import McepError, atomic
 from node_agent.apps.mcep.sensing import Drive, Reading, Sample
 from node_agent.apps.mcep.situations import LANE, SITUATIONS, SPEED, graph_of
+from orchestrator.apps.mcep.stage import driven
 from orchestrator.mobility.sumo import SumoTraffic
 from orchestrator.spec.area import Area
 
 SIDE, UNTIL = 640.0, 25.0
+CARS = tuple(f"car{number}" for number in range(1, 13))
 
 
 def vehicles(seed: int = 1) -> dict[str, Drive]:
-    found = SumoTraffic(model="sumo").drives(numbered(12, "car"), Area(SIDE, SIDE), seed, UNTIL)
+    found = SumoTraffic(model="sumo").drives(CARS, Area(SIDE, SIDE), seed, UNTIL)
     return {name: Drive([Sample(*each) for each in samples]) for name, samples in found.items()}
 
 
 @pytest.mark.parametrize("situation", ["average_speed", "accident"])
 def test_a_driver_gets_what_an_observer_sees(situation: str) -> None:
-    town = town_of(vehicles(), Box(0, 0, SIDE, SIDE), UNTIL, situation, 500.0, keep=True)
-    town.play()
+    drives = vehicles()
+    town = stage_of(drives, Box(0, 0, SIDE, SIDE), situation, 500.0)
+    readings = driven(drives, 1.0, UNTIL)
+    town.play(readings, UNTIL)
+    events = [
+        atomic(each.type, each.t, each.place, number, name, each.attributes)
+        for name, seen in readings.items()
+        for number, each in enumerate(seen)
+    ]
+    assert town.seen == len(events)
     home = next(each for each in town.brokers.values() if each.markers("ahead"))
     markers = home.markers("ahead")
     assert len(markers) > 20 and markers[-1].region is None
     query = home.query("ahead")
-    world: Any = SimpleNamespace(query=query, events=tuple(sorted(town.events, key=lambda each: each.key)))
+    world: Any = SimpleNamespace(query=query, events=tuple(sorted(events, key=lambda each: each.key)))
     oracle = Oracle(world, markers)
     results = town.clients["car1"].results
     for epoch in range(1, len(markers)):
@@ -46,8 +55,8 @@ def test_an_accident() -> None:
     swerving = [Sample(t, 290 + t, 303, 8.0, "street_0" if t < 14 else "street_1") for t in range(25)]
     second = [Sample(t, 280 + t, 303, 8.0, "street_0" if t < 16 else "street_1") for t in range(25)]
     drives = {name: Drive(samples) for name, samples in (("car1", jam), ("car2", swerving), ("car3", second))}
-    town = town_of(drives, Box(0, 0, SIDE, SIDE), UNTIL, "accident", 500.0)
-    town.play()
+    town = stage_of(drives, Box(0, 0, SIDE, SIDE), "accident", 500.0)
+    town.play(driven(drives, 1.0, UNTIL), UNTIL)
     found = [each for _, each in town.clients["car1"].results if not each.historical]
     assert [each.event.type for each in found] == ["accident"]
     assert found[0].event.t == 16 and found[0].event.attributes == {"lost": 14.0, "changes": 2}

@@ -250,8 +250,27 @@ def test_ground_truth_that_cannot_be_read_is_put_aside(directory: Path, place: P
     (run,) = runs_in(directory)
     found = taken_in(run, place)
     rows = found[BAD]
-    assert [(row["file"], row["node"]) for row in rows] == [("radio/links.jsonl", "")] * 2
+    assert [(row["file"], row["node"]) for row in rows] == [("radio/links.jsonl", "")] * 3
     assert all(row["t_ns"] >= 0 for row in found[of_truth("links.jsonl")])
+
+
+def test_ground_truth_at_no_time_is_put_aside_and_the_lines_beside_it_are_not(
+    directory: Path, place: Path
+) -> None:
+    good = b'{"t_ns":7,"node":"n1","sent_ns":1}\n'
+    bad = [
+        b'{"t_ns":-5,"node":"n1","sent_ns":1}\n',
+        b'{"node":"n1","sent_ns":1}\n',
+        b'{"t_ns":%d}\n' % (2**63),
+    ]
+    file = directory / "radio" / "airtime.jsonl"
+    file.write_bytes(b"".join([good, *bad[:2], good, bad[2]]))
+    (run,) = runs_in(directory)
+    found = taken_in(run, place)
+    content = file.read_bytes()
+    assert [content[row["offset"] : row["offset"] + row["length"]] for row in found[BAD]] == bad
+    assert [row["reason"] for row in found[BAD]] == ["time", "time", "malformed"]
+    assert [row["t_ns"] for row in found[of_truth("airtime.jsonl")]] == [7, 7]
 
 
 def test_a_node_is_never_divided(directory: Path) -> None:

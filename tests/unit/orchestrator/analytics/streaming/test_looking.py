@@ -2,9 +2,14 @@
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+from orchestrator.analytics.streaming import looking
 from orchestrator.analytics.streaming.looking import Looking, largest_run
+from orchestrator.results.segments import Segment, segments_in
 
 
 def make(root: Path, name: str, clock: str = "virtual", verdict: bool = False, recorded: int = 0) -> Path:
@@ -38,6 +43,22 @@ def test_what_is_seen(tmp_path: Path) -> None:
     changed = look()
     assert changed["e/growing"] == 70 and isinstance(changed["e/real"], str)
     assert changed["e/ended"] == found["e/ended"]
+
+
+def test_a_run_that_is_removed_or_closed_meanwhile_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path, "e/closed", recorded=10)
+    make(tmp_path, "e/growing", recorded=7)
+
+    def segments(nodes: Path) -> Iterator[Segment]:
+        if nodes.parent.name == "closed":
+            raise PermissionError
+        yield from segments_in(nodes)
+
+    monkeypatch.setattr(looking, "segments_in", segments)
+    assert Looking(tmp_path)() == {"e/growing": 7}
+    assert largest_run(tmp_path) == 7
 
 
 def test_a_new_verdict_of_the_same_size_is_seen(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """One run that cannot be analysed keeps no other from it; what is not the run's fault stops the stream."""
 
 import errno
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from orchestrator.analytics.failures import AnalysisFailed, DiskFull, SparkEnded
 from orchestrator.analytics.streaming import query
 from orchestrator.analytics.streaming.offsets import Arrival
 from orchestrator.analytics.streaming.query import Taker
-from orchestrator.errors import RoveError
+from orchestrator.errors import BadInput, RoveError
 from tests.synthetic_runs import known_run
 
 
@@ -59,11 +60,49 @@ def test_a_bad_run_is_named_and_left_out(tmp_path: Path, monkeypatch: pytest.Mon
     ]
 
 
+def test_a_run_that_is_removed_or_cannot_be_written_to_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("gone", "locked", "one"):
+        known_run(tmp_path, run=name).write()
+    place = tmp_path / "known"
+
+    def analyze(directories: Sequence[Path], *_: object, **__: object) -> list[dict[str, Any]]:
+        if place / "gone" in directories:
+            shutil.rmtree(place / "gone", ignore_errors=True)
+            raise BadInput("it has no manifest.json")
+        if place / "locked" in directories:
+            raise PermissionError(errno.EACCES, "Permission denied", str(place / "locked" / "summary.json"))
+        return [{} for _ in directories]
+
+    monkeypatch.setattr(pipeline, "analyze", analyze)
+    told = Told(tmp_path)
+    told.taker.take([Arrival(f"known/{name}", True) for name in ("gone", "locked", "one")])
+    assert told.done == ["one"]
+    assert told.refused == [f"{place / 'locked'}: Permission denied: {place / 'locked' / 'summary.json'}"]
+
+
+def test_of_a_run_and_its_copy_the_first_is_taken_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(known_run(tmp_path, run="one").write(), tmp_path / "later" / "one")
+    first, copy = tmp_path / "known" / "one", tmp_path / "later" / "one"
+    calls = pretend(monkeypatch)
+    told = Told(tmp_path)
+    told.taker.take([Arrival("known/one", True), Arrival("later/one", True)])
+    assert calls == [["one"]]
+    assert told.refused == [
+        f"{copy} cannot be analysed beside {first}, which has the same id: tables would have the rows of both"
+        " as one run; move one of them to another runs' directory"
+    ]
+
+
 def test_a_full_disk_stops_the_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known_run(tmp_path, run="one").write()
     pretend(monkeypatch, DiskFull("the disk is full"), of="one")
     told = Told(tmp_path)
     with pytest.raises(DiskFull):
+        told.taker.take([Arrival("known/one", True)])
+    pretend(monkeypatch, OSError(errno.ENOSPC, "No space left on device"), of="one")
+    with pytest.raises(OSError, match="No space left"):
         told.taker.take([Arrival("known/one", True)])
     assert told.done == [] and told.refused == []
 

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.mcep.oracle import Oracle
 from node_agent.apps.mcep.application import RESTARTED
-from node_agent.apps.mcep.config import drive_of, query_of
+from node_agent.apps.mcep.config import query_of, readings_of
 from node_agent.apps.mcep.model import Event, atomic
 from node_agent.telemetry.segments import read_records
 from orchestrator.apps.mcep.plan import Recorded
@@ -44,12 +44,9 @@ def observed(recorded: Recorded) -> list[Result]:
     settings = recorded.settings
     events: list[Event] = []
     for name in settings.clients:
-        readings = drive_of(recorded.drives[name]).readings(
-            settings.every, settings.until, settings.phase(name)
-        )
         events += [
             atomic(each.type, each.t, each.place, number, name, each.attributes)
-            for number, each in enumerate(readings)
+            for number, each in enumerate(readings_of(recorded.config(name)))
         ]
     rehearsal = Rehearsal(recorded)
     rehearsal.play()

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from pydantic import ValidationError
 
-from node_agent.apps.mcep.config import problems
+from node_agent.apps.mcep.config import areas_of, drive_of, problems, query_of, readings_of, settings_problems
+from node_agent.apps.mcep.geometry import Box, Point
 from orchestrator.apps.mcep.application import INTEREST
 from orchestrator.apps.mcep.plan import recorded_in
 from orchestrator.planning.semantics import plan_run
@@ -49,6 +51,28 @@ def test_each_node_gets_its_part_and_the_manifest_all_of_it() -> None:
     assert plan.document()["brokers"]["b1"] == [0, 0, 200, 200]
 
 
+def test_clients_tell_only_what_some_query_wants() -> None:
+    recorded = planned(document()).recorded
+    lanes = "0,10,10,5,street_0\n5,20,10,5,street_1\n9,30,10,5,street_0"
+    other = msgspec.structs.replace(recorded, drives={**recorded.drives, "car1": lanes})
+    told = list(readings_of(other.config("car1")))
+    assert {each.type for each in told} == {"speed", ""}
+    assert [each.t for each in told if each.is_silent] == [5.0, 9.0], "only where it is"
+    assert {each.type for each in drive_of(lanes).readings(1.0, 9.5)} == {"speed", "lane"}
+
+
+def test_a_region_is_a_circle_or_a_square() -> None:
+    square = {key: value for key, value in QUERY.items() if key != "radius"}
+    plan = planned(document({"queries": {"near": {**square, "edge": "300 m"}}}))
+    (config,) = plan.recorded.settings.queries
+    assert query_of(config).interest(Point(200, 100)) == Box(50, -50, 350, 250)
+    assert "in a square of 300 m around car1" in "\n".join(map(str, plan.shown()))
+    drawn = plan.graph("svg")
+    assert (drawn.count("<polygon"), drawn.count("<rect")) == (2, 1), "what two brokers serve, and the square"
+    assert "neither radius nor edge is given" in misread({"queries": {"near": square}})[0]
+    assert "radius and edge are given" in misread(query(edge="9 m"))[0]
+
+
 def test_every_error_is_told_at_once() -> None:
     found = misplanned({"brokers": ["b1", "b4"], **query(focal="b1", home="car2", hosts={"sum": "b1"})})
     assert [place for place, _ in found] == [
@@ -65,7 +89,7 @@ def test_every_error_is_told_at_once() -> None:
         ({"keep": "6s"}, "queries.near", "a switch needs 10 s of them"),
         ({"clients": ["b1", "car1"]}, "clients.0", "is a broker"),
         (query(situation="accident", parameters={}), "queries.near.situation", "have no lanes"),
-        (query(completeness="strong"), "queries.near.completeness", "do not share graphs"),
+        (query(completeness="strong"), "queries.near.completeness", "share the graph of a region"),
         (query(completeness="best_effort"), "queries.near", "suppression needs complete epochs"),
         (
             query(switch={"quality": {"precision": "90%", "recall": "90%"}}),
@@ -101,4 +125,53 @@ def test_what_cannot_work_is_one_clear_error(interest: dict[str, Any], place: st
 )
 def test_what_cannot_be_read_is_one_clear_error(interest: dict[str, Any], words: str) -> None:
     (message,) = misread(interest)
+    assert words in message
+
+
+TRIANGLES = {
+    "b1": {"polygon": [["0 m", "0 m"], ["400 m", "0 m"], ["400 m", "200 m"]]},
+    "b2": {"polygon": [["0 m", "0 m"], ["400 m", "200 m"], ["0 m", "200 m"]]},
+}
+
+
+def test_brokers_can_have_polygons() -> None:
+    plan = planned(document({"brokers": TRIANGLES}))
+    settings = plan.recorded.settings
+    assert list(settings.areas["b1"]) == [0, 0, 400, 200]
+    assert list(settings.polygons["b1"][2]) == [400, 200]
+    found = areas_of(settings)
+    assert [found.leaf(Point(300, 20)), found.leaf(Point(20, 100))] == ["b1", "b2"]
+    assert recorded_in(plan.record()) == plan.recorded
+    assert all(problems(plan.agent_config(node), node) == [] for node in plan.nodes())
+    shown = "\n".join(map(str, plan.shown()))
+    assert "b1: the polygon (0, 0), (400, 0), (400, 200) m" in shown
+    assert "<polygon" in plan.graph("svg") and plan.document()["polygons"]["b2"][1] == [400, 200]
+    strange = msgspec.structs.replace(settings, polygons={"car1": settings.polygons["b1"]})
+    assert settings_problems(strange) == ["car1 has a polygon, and is no broker"]
+
+
+@pytest.mark.parametrize(
+    ("brokers", "words"),
+    [
+        ({"b1": TRIANGLES["b1"]}, "no broker serves the area at"),
+        ({**TRIANGLES, "b3": {"x": [0, 50], "y": [0, 50]}}, "both b2 and b3 serve the area at"),
+        ({**TRIANGLES, "b3": None}, "b3 has no area, and others have one"),
+    ],
+)
+def test_brokers_that_do_not_cover_the_area_are_one_error(brokers: dict[str, Any], words: str) -> None:
+    ((at, message),) = misplanned({"brokers": brokers})
+    assert at == "interest.brokers" and words in message
+
+
+@pytest.mark.parametrize(
+    ("area", "words"),
+    [
+        ({"polygon": [["0 m", "0 m"], ["4 m", "0 m"]]}, "is no polygon: it has 3 to 400 corners"),
+        ({"polygon": [["0 m", "0 m"], ["4 m"], ["1 m", "1 m"]]}, "is no corner"),
+        ({"x": [0, 1], "y": [0, 1], "polygon": TRIANGLES["b1"]["polygon"]}, "an area has one form"),
+        ({"x": [0, 1]}, "y is missing"),
+    ],
+)
+def test_an_area_of_no_form_is_one_error(area: dict[str, Any], words: str) -> None:
+    (message,) = misread({"brokers": {"b1": area, "b2": {"x": [0, 1], "y": [0, 1]}}})
     assert words in message

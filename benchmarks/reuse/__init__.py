@@ -1,0 +1,1 @@
+"""Selections of vehicles' queries, and what reuse makes of them."""

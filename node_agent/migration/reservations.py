@@ -1,0 +1,72 @@
+"""A broker's side of migration: it grants room to operators for spans of time, or refuses.
+
+It answers at once and never waits, so reservations cannot deadlock. Messages may come in any order.
+"""
+
+from dataclasses import dataclass, field
+from math import inf
+
+from node_agent.migration.messages import Reserve, ReserveReply, Revoke
+from node_agent.migration.plan import Plan
+
+Span = tuple[float, float]
+
+
+def spans_at(plan: Plan, broker: str) -> tuple[Span, ...]:
+    """When a plan needs a broker: from the first byte of state that is copied there. After the end of the
+    plan the operator stays at its last host."""
+    times = (*plan.steps.times[1:], inf)
+    found: list[Span] = []
+    for k, (stage, end) in enumerate(zip(plan.stages, times, strict=True)):
+        if broker not in stage[0].hosts:
+            continue
+        begin = plan.steps.times[k]
+        if stage[0].copy_at is not None:
+            begin = min(begin, stage[0].copy_at)
+        if found and begin <= found[-1][1]:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((begin, end))
+    return tuple(found)
+
+
+@dataclass
+class Reservations:
+    """``room``: how much all operators together may need at a time."""
+
+    room: float = inf
+    granted: dict[str, dict[int, Reserve]] = field(default_factory=dict)
+    revoked: dict[str, int] = field(default_factory=dict)
+    """By operator, the latest version that was given back: earlier ones that come late are refused."""
+
+    def reserve(self, operator: str, asked: Reserve) -> ReserveReply:
+        if asked.version <= self.revoked.get(operator, -1):
+            return ReserveReply(asked.version, False)
+        mine = self.granted.setdefault(operator, {})
+        mine[asked.version] = asked
+        if self._fits(asked.spans):
+            return ReserveReply(asked.version, True)
+        del mine[asked.version]
+        return ReserveReply(asked.version, False)
+
+    def revoke(self, operator: str, given: Revoke) -> None:
+        self.revoked[operator] = max(given.version, self.revoked.get(operator, -1))
+        self.granted.get(operator, {}).pop(given.version, None)
+
+    def used(self, t: float) -> float:
+        """What is reserved at a time. Of one operator, the version that needs most counts: it runs once."""
+        return sum(
+            max((each.need for each in versions.values() if _holds(each.spans, t)), default=0.0)
+            for versions in self.granted.values()
+        )
+
+    def _fits(self, spans: tuple[Span, ...]) -> bool:
+        """Use only grows where a span begins."""
+        begins = {
+            span[0] for versions in self.granted.values() for each in versions.values() for span in each.spans
+        }
+        return all(self.used(t) <= self.room + 1e-9 for t in begins if _holds(spans, t))
+
+
+def _holds(spans: tuple[Span, ...], t: float) -> bool:
+    return any(begin <= t < end for begin, end in spans)

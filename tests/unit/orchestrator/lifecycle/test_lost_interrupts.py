@@ -1,0 +1,32 @@
+"""An interrupt that a library dropped ends the work at its next stage."""
+
+import os
+import signal
+from contextlib import suppress
+
+import pytest
+from rich.console import Console
+
+from orchestrator.cli.progress import step
+
+pytestmark = pytest.mark.timeout(10)
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_dropped_interrupt_is_raised_at_the_next_stage(terminal: bool) -> None:
+    reached = []
+    console = Console(force_terminal=terminal, quiet=True)
+    with pytest.raises(KeyboardInterrupt), step(console, "work") as progress:
+        progress("first", 0.1)
+        with suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+        reached.append("first")
+        progress("second", 0.2)
+        reached.append("second")
+    assert reached == ["first"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_dropped_in_the_last_stage_is_raised_at_the_end() -> None:
+    with pytest.raises(KeyboardInterrupt), step(Console(quiet=True), "work"), suppress(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
