@@ -23,6 +23,7 @@ from orchestrator.runs.run_directory import RunDirectory
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from orchestrator.analytics.log import Held
     from orchestrator.analytics.store import TableStore
 
 Progress = Callable[[str, float], None]
@@ -205,10 +206,10 @@ def _results(
     missing: dict[Path, list[RunInput]] = {}
     for root, group in _by_root(runs).items():
         store = StorePlace(root)
-        made = {run: held.made for run, held in store.state.runs.items()}
+        held = store.state.runs
         for run in group:
             kept = files[run.directory.path] = store.results(run.run)
-            if not _is_current(kept, run, made.get(run.run, "")):
+            if not _is_current(kept, run, held.get(run.run)):
                 missing.setdefault(root, []).append(run)
     if missing:
         with _telling([run for group in missing.values() for run in group], tell) as tell:
@@ -216,16 +217,22 @@ def _results(
     return KeptResults(files)
 
 
-def _is_current(kept: Path, run: RunInput, made: str) -> bool:
-    """Says whether the file has the results of the run as it is now. ``made``: of what its tables are."""
+def _is_current(kept: Path, run: RunInput, held: "Held | None") -> bool:
+    """Says whether the file has the results of the run as it is now. ``held``: what the store has of it."""
     document = read_json(kept)
-    if not document or not made:
+    if not document or held is None or not held.made:
         return False
+    from orchestrator.analytics.intake import rules
     from orchestrator.analytics.kept import is_result
     from orchestrator.analytics.layout import layout, stamp
 
     now = run.fingerprint(layout(run))
-    return made == now and is_result(document, run) and bool(document["stamp"] == stamp(run, now))
+    return (
+        held.made == now
+        and held.read in ("", run.fingerprint(rules.stamp()))  # empty: the tables are there, the records not
+        and is_result(document, run)
+        and bool(document["stamp"] == stamp(run, now))
+    )
 
 
 @contextmanager
