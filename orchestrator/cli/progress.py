@@ -162,21 +162,23 @@ def step(console: Console, what: str) -> Iterator[Callable[[str, float], None]]:
     """Progress of one piece of work in stages, such as the analysis. Ctrl-C ends it at the next stage at the
     latest.
     """
-    with lost_interrupts_raised() as raise_lost:
+    with lost_interrupts_raised() as raise_lost, _stages(console, what) as show:
 
-        def heeding(tell: Callable[[str, float], None]) -> Callable[[str, float], None]:
-            def told(stage: str, fraction: float) -> None:
-                raise_lost()
-                tell(stage, fraction)
+        def tell(stage: str, fraction: float) -> None:
+            raise_lost()
+            show(stage, fraction)
 
-            return told
+        yield tell
 
-        if not console.is_terminal:
-            yield heeding(_lines(console, what))
-            return
-        with _bars(console) as progress:
-            task = progress.add_task(what, phase="", total=1.0)
-            yield heeding(lambda stage, fraction: progress.update(task, completed=fraction, phase=stage))
+
+@contextmanager
+def _stages(console: Console, what: str) -> Iterator[Callable[[str, float], None]]:
+    if not console.is_terminal:
+        yield _lines(console, what)
+        return
+    with _bars(console) as progress:
+        task = progress.add_task(what, phase="", total=1.0)
+        yield lambda stage, fraction: progress.update(task, completed=fraction, phase=stage)
 
 
 def _lines(console: Console, what: str) -> Callable[[str, float], None]:

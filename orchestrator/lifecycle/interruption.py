@@ -64,8 +64,8 @@ def signals_as_keyboard_interrupt() -> Iterator[None]:
 
 @contextmanager
 def lost_interrupts_raised() -> Iterator[Callable[[], None]]:
-    """For work that calls libraries which drop a KeyboardInterrupt: yields a function that raises one again
-    if it was raised before and did not end the work.
+    """For work whose libraries may drop a KeyboardInterrupt: yields a function that raises it again if Ctrl-C
+    came and the work still goes on. The end of the block raises it too.
     """
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):

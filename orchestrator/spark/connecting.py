@@ -40,6 +40,7 @@ def connect_to(
         gateway = launch_gateway()  # type: ignore[no-untyped-call]
         context = SparkContext(gateway=gateway, conf=conf)
     context.setLogLevel("ERROR")
+    # Its thread notices late that the JVM was killed, and would print that.
     setattr(context._accumulatorServer, "handle_error", lambda request, client: None)  # noqa: B010
     return SparkSession(context)
 
@@ -85,7 +86,7 @@ def _interrupt_handler_kept() -> Iterator[None]:
 
 
 def _say_nothing_of_broken_connections() -> None:
-    """Silences messages of Py4J and PySpark threads that notice late that the JVM was killed.
+    """Silences messages of Py4J about a JVM that was killed, or a call that was interrupted.
 
     If it matters, the call that fails raises an exception.
     """
