@@ -36,6 +36,8 @@ from orchestrator.results.inputs import RunInput
 LOCK_TIMEOUT_S = 300.0
 MOST_SMALL_FILES = 32
 SMALL_BYTES = 8 * 2**20
+_LEAVING_S = 3.0
+_QUIET_S = 0.2
 """When a kind of rows has more than so many files smaller than this, they are put together."""
 
 Change = Callable[[pa.Table], pa.Table]
@@ -71,8 +73,10 @@ class TableStore(StorePlace):
             own.mkdir(parents=True)
             try:
                 yield own
-            finally:
-                shutil.rmtree(staging, ignore_errors=True)
+            except BaseException:
+                _remove_until_it_stays_away(staging)
+                raise
+            shutil.rmtree(staging, ignore_errors=True)
         finally:
             os.close(lock)
 
@@ -270,6 +274,17 @@ def file_url(path: Path) -> str:
 def literal_path(path: Path) -> str:
     """The same where Spark takes paths for patterns: a directory may be called ``a[1]``."""
     return "".join(f"\\{letter}" if letter in "*?[]{}\\" else letter for letter in file_url(path))
+
+
+def _remove_until_it_stays_away(directory: Path) -> None:
+    """Removes the directory again and again for at most ``_LEAVING_S``: tasks of a job that failed may still
+    write there for a moment."""
+    until = time.monotonic() + _LEAVING_S
+    while True:
+        shutil.rmtree(directory, ignore_errors=True)
+        time.sleep(_QUIET_S)
+        if not directory.exists() or time.monotonic() > until:
+            return
 
 
 def _acquire(lock: int, root: Path) -> None:

@@ -134,15 +134,17 @@ def _doubts(node: str, clock: NodeClock, bound_s: float) -> Sequence[str]:
         if when not in clock.measured:
             reason = f": {clock.missed[when]}" if when in clock.missed else ""
             found.append(f"clock of {node} was not measured {when} the run{reason}")
-    for step in clock.steps():
+    worst_ns = clock.worst_ns() or 0
+    # It is not known when between two measurements the clock was set.
+    too_large = [step for step in clock.steps() if abs(step.size_ns) + worst_ns > bound_s * 1e9]
+    for step in too_large:
         way = "forward" if step.size_ns > 0 else "back"
         found.append(
             f"clock of {node} was set {way} by {abs(step.size_ns) / 1e9:.3f} s between "
             f"{_time_of_day(step.from_ns)} and {_time_of_day(step.until_ns)} UTC"
         )
-    worst_ns = clock.worst_ns()
-    # Across a step nothing is known, and the step was reported.
-    if worst_ns is not None and worst_ns > bound_s * 1e9 and not clock.steps():
+    # Across such a step nothing is known, and the step was reported.
+    if worst_ns > bound_s * 1e9 and not too_large:
         found.append(
             f"clock of {node} is known to within {worst_ns / 1e6:.1f} ms only: more than clocks.uncertainty, "
             f"{bound_s * 1e3:g} ms"

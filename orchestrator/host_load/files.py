@@ -48,7 +48,8 @@ class Measured(Struct, frozen=True):
 
 def limits_of(experiment: Experiment) -> Limits:
     load = experiment.load
-    return Limits(delay_ms=load.delay * 1e3, waited=load.waited, late_ms=load.late * 1e3)
+    clock_ms = experiment.clocks.uncertainty * 1e3
+    return Limits(delay_ms=load.delay * 1e3, waited=load.waited, late_ms=load.late * 1e3, clock_ms=clock_ms)
 
 
 def of_host(directory: Path, who: str, window: Window, limits: Limits, clock: Pieces = ()) -> Measured:
@@ -67,7 +68,8 @@ def of_nodes(
 def _measured(who: str, file: Path, window: Window, limits: Limits, clock: Pieces) -> Measured:
     samples = [_Timed(sample, sample.t_ns - ahead_ns(clock, sample.t_ns)) for sample in read_samples(file)]
     steps = judgement.steps([each.sample for each in samples[_first_from(samples, window.flow_ns) :]])
-    if steps:
+    set_too_far = judgement.step_doubts(who, steps, limits)
+    if set_too_far:
         # Times before and after do not fit together, nor to the window. The run is invalid anyway.
         chosen, missing = _by_order(samples, window), []
     else:
@@ -76,7 +78,7 @@ def _measured(who: str, file: Path, window: Window, limits: Limits, clock: Piece
         whole_s = (window.until_ns - window.from_ns) / 1e9
         missing = judgement.measured_doubts(who, measured_s, whole_s) if chosen else []
     load = judgement.summed_up(chosen, limits)
-    doubts = (*judgement.doubts(who, load, limits), *missing, *judgement.step_doubts(who, steps))
+    doubts = (*judgement.doubts(who, load, limits), *missing, *set_too_far)
     return Measured(who, load, tuple(steps), doubts)
 
 

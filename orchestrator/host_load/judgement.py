@@ -30,8 +30,9 @@ class Limits(NamedTuple):
     """``delay_ms``: how long the run's own processes may wait for a processor each time, on average.
     ``waited``: share of the time in which processes of the machine may wait for one, where that is not known.
     ``late_ms``: all wake-ups but a share of ``late_share`` must come within that. ``memory``, ``disk``: share
-    of the time in which everything may wait for these. Each is a mean; in every ``STRETCH_S`` a share may be
-    up to ``FULL``, a delay ``LONGER`` times as long."""
+    of the time in which everything may wait for these. ``clock_ms``: by how much the clock may be set while
+    the query flows, all settings together. Each share or delay is a mean; in every ``STRETCH_S`` a share may
+    be up to ``FULL``, a delay ``LONGER`` times as long."""
 
     delay_ms: float = 1.0
     waited: float = 0.5
@@ -39,6 +40,7 @@ class Limits(NamedTuple):
     late_share: float = 0.01
     memory: float = 0.1
     disk: float = 0.5
+    clock_ms: float = 20.0
 
     @property
     def work(self) -> float:
@@ -190,7 +192,10 @@ def steps(samples: Sequence[LoadSample]) -> list[ClockStep]:
     return [ClockStep(sample.step_ns, sample.t_ns) for sample in samples if sample.step_ns]
 
 
-def step_doubts(who: str, found: Sequence[ClockStep]) -> list[str]:
+def step_doubts(who: str, found: Sequence[ClockStep], limits: Limits = LIMITS) -> list[str]:
+    """Returns how the clock was set, if that makes times differ by more than the experiment allows."""
+    if sum(abs(step.size_ns) for step in found) <= limits.clock_ms * 1e6:
+        return []
     return [
         f"the clock of {who} was set {'forward' if step.size_ns > 0 else 'back'} by "
         f"{abs(step.size_ns) / 1e9:.3f} s at {_time_of_day(step.at_ns)} UTC"

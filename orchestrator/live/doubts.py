@@ -65,7 +65,7 @@ class Doubts:
         who = machine or "this machine"
         enough = load is not None and load.seconds >= LEAST_S
         found = judgement.doubts(who, load, self._facts.limits) if enough else []
-        found += judgement.step_doubts(who, judgement.steps(samples))
+        found += judgement.step_doubts(who, judgement.steps(samples), self._facts.limits)
         if found != self._load_doubts.get(machine, []):
             self._load_doubts[machine] = found
             self._changed = True
@@ -74,7 +74,7 @@ class Doubts:
         known = [each for each in self._offsets.get(node, []) if each.at_ns < offset.at_ns]
         self._offsets[node] = [*known, offset][-MOST_OFFSETS:]
         clock = NodeClock(tuple(self._offsets[node]), frozenset({When.BEFORE, When.AFTER}))
-        found = ClockBook({node: clock}).doubts(self._facts.clock_bound_s, [node])
+        found = ClockBook({node: clock}).doubts(self._facts.limits.clock_ms / 1e3, [node])
         if found != self._clock_doubts.get(node, ()):
             self._clock_doubts[node] = found
             self._changed = True

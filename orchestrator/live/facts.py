@@ -22,7 +22,6 @@ from orchestrator.spec.problems import BadSpec
 from orchestrator.spec.yaml_source import read_document
 
 MOST_NODES = 1000
-CLOCK_BOUND_S = 0.02
 LATEST_NS = 2**62
 """Times are not later, and not as long before 0: sums and differences of two stay below 64 bits."""
 
@@ -50,7 +49,6 @@ class RunFacts:
     writers: dict[str, Writer] = field(default_factory=dict)
     clocks: dict[str, Pieces] = field(default_factory=dict)
     limits: Limits = LIMITS
-    clock_bound_s: float = CLOCK_BOUND_S
     quorum: float = 1.0
     has_signals: bool = True
     """Whether signal-to-noise ratios mean anything: within a disc every frame is received."""
@@ -67,7 +65,7 @@ class RunFacts:
             "waited": self.limits.waited,
             "late_ms": self.limits.late_ms,
             "late_ratio": MOST_LATE,
-            "uncertainty_ms": self.clock_bound_s * 1e3,
+            "uncertainty_ms": self.limits.clock_ms,
         }
 
 
@@ -116,8 +114,8 @@ def read_facts(directory: RunDirectory) -> RunFacts | None:
             delay_ms=number(_at(spec, "load", "delay"), LIMITS.delay_ms / 1e3) * 1e3,
             waited=number(_at(spec, "load", "waited"), LIMITS.waited),
             late_ms=number(_at(spec, "load", "late"), LIMITS.late_ms / 1e3) * 1e3,
+            clock_ms=number(_at(spec, "clocks", "uncertainty"), LIMITS.clock_ms / 1e3) * 1e3,
         ),
-        clock_bound_s=number(_at(spec, "clocks", "uncertainty"), CLOCK_BOUND_S),
         quorum=number(spec.get("quorum"), 1.0),
         has_signals=_at(spec, "topology", "radio", "model") != "disc",
         switching=_policies(spec, apps),

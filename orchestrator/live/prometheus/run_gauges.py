@@ -21,7 +21,7 @@ class RunGauges:
 
     def __init__(self, facts: RunFacts) -> None:
         self._clock = "virtual" if facts.virtual else "real"
-        self._clock_bound_s = facts.clock_bound_s
+        self._clock_bound_s = facts.limits.clock_ms / 1e3
         self._limits = facts.limits
         self._windows = planned(facts).windows
         self._state = State()

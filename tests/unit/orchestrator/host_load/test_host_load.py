@@ -16,7 +16,7 @@ from orchestrator.clocks.book import NodeClock, When
 from orchestrator.clocks.correction import pieces_of
 from orchestrator.clocks.offsets import Offset
 from orchestrator.host_load.files import Window, after, of_host, of_nodes
-from orchestrator.host_load.judgement import LIMITS, Load, doubts, step_doubts, steps, summed_up
+from orchestrator.host_load.judgement import LIMITS, Limits, Load, doubts, step_doubts, steps, summed_up
 from orchestrator.host_load.local import HostWatch
 from orchestrator.runs.journal import Journal
 from tests.unit.specs import experiment, planned
@@ -289,6 +289,20 @@ def test_a_clock_set_during_a_run_in_namespaces_makes_it_invalid(tmp_path: Path)
     assert doubt.startswith("the clock of this machine was set back by 1.000 s at ")
 
 
+def test_small_settings_of_a_clock_count_together(tmp_path: Path) -> None:
+    """A virtual machine's host may correct its clock by 10 ms every two seconds."""
+
+    def told(times: int, limits: Limits) -> tuple[str, ...]:
+        steps = [SECOND // 100 if at % 2 and at < 2 * times else 0 for at in range(20)]
+        (tmp_path / FILE).unlink(missing_ok=True)
+        written(tmp_path / FILE, [sample(at, step_ns=step) for at, step in enumerate(steps)])
+        return of_host(tmp_path, "this machine", window(0, 18), limits).doubts
+
+    assert told(2, LIMITS) == ()
+    assert len(told(3, LIMITS)) == 3
+    assert told(9, LIMITS._replace(clock_ms=90.0)) == ()
+
+
 def test_a_clock_that_was_set_back_hides_nothing(tmp_path: Path) -> None:
     samples = [sample(second) for second in range(10)]
     samples += [
@@ -312,7 +326,7 @@ def test_a_step_back_in_the_first_sample_of_a_busy_machine_is_told(tmp_path: Pat
 
 
 def test_a_time_that_no_calendar_knows_can_still_be_told() -> None:
-    told = step_doubts("n1", steps([msgspec.structs.replace(sample(step_ns=1), t_ns=2**63 - 1)]))
+    told = step_doubts("n1", steps([msgspec.structs.replace(sample(step_ns=SECOND), t_ns=2**63 - 1)]))
     assert len(told) == 1
 
 
