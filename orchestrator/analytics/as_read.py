@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
+from orchestrator.analytics.gather import divided
 from orchestrator.analytics.intake import columns as kept
 from orchestrator.analytics.intake.files import COMPRESSION, GROUP_ROWS, PIECE_ROWS
 from orchestrator.results.contribution import AsRead, Table
@@ -70,7 +71,7 @@ def _by_run(files: Sequence[Path], runs: pa.Array) -> Iterator[pa.Table]:
         with parquet.ParquetFile(path) as file:
             for number in range(file.num_row_groups):
                 group = file.read_row_group(number)
-                for part in _divided(group):
+                for part in divided(group):
                     is_long = sum(each.num_rows for each in rest) >= PIECE_ROWS
                     if rest and (is_long or rest[0]["run"][0] != part["run"][0]):
                         yield from _wanted(rest, runs)
@@ -82,13 +83,6 @@ def _by_run(files: Sequence[Path], runs: pa.Array) -> Iterator[pa.Table]:
 def _wanted(parts: Sequence[pa.Table], runs: pa.Array) -> Iterator[pa.Table]:
     if parts and pc.is_in(parts[0]["run"][0], runs).as_py():
         yield pa.concat_tables(parts)
-
-
-def _divided(group: pa.Table) -> Iterator[pa.Table]:
-    """Divides rows where the run changes."""
-    ends = pc.run_end_encode(group["run"].combine_chunks()).run_ends.to_pylist() if group.num_rows else []
-    for begin, end in zip([0, *ends], ends, strict=False):
-        yield group.slice(begin, end - begin)
 
 
 def _grouped(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:

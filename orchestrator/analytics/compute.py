@@ -81,8 +81,10 @@ class TablesMade:
         return F.broadcast(self._spark.createDataFrame(self.times))
 
 
-def compute(spark: SparkSession, store: TableStore, runs: Sequence[RunInput]) -> dict[str, Document]:
-    """Returns by run: its ``metrics`` and ``series``, and those of each of its ``apps``."""
+def compute(
+    spark: SparkSession, store: TableStore, runs: Sequence[RunInput]
+) -> Iterator[tuple[RunInput, Document]]:
+    """Yields each run with its ``metrics`` and ``series``, and those of each of its ``apps``."""
     reading = TablesMade(spark, store, runs)
     wanted = list(dict.fromkeys(figures for run in runs for _, found in _parts(run) for figures in found))
     frames: dict[str, DataFrame | pa.Table] = {}
@@ -91,25 +93,28 @@ def compute(spark: SparkSession, store: TableStore, runs: Sequence[RunInput]) ->
         for number, of_figures in enumerate(planned):
             frames |= {f"{number} {name}": frame for name, frame in of_figures.items()}
     with _few_partitions(spark, 1 if reading.is_little else spark.sparkContext.defaultParallelism):
-        rows = gather(frames)
+        gathered = gather(frames)
     clocks = {row["run"]: row for row in reading.times.to_pylist()}
-    of_part = _by_part(rows)
-    results = {}
     for run in runs:
-        times = clocks[run.run]
-        parts: dict[str, Document] = {}
-        for app, found in _parts(run):
-            of_apps = {} if app else {name: part["metrics"] for name, part in parts.items()}
-            subject = Subject(run, app, times["zero_ns"] or 0, times["ended_ns"], of_apps)
-            own = of_part.get((run.run, app.name if app else ""), {})
-            parts[app.name if app else ""] = _part(
-                subject, found, {f: own.get(wanted.index(f), {}) for f in found}
-            )
-        results[run.run] = {
-            **parts.pop(""),
-            "apps": {name: {"kind": run.apps[name].kind, **part} for name, part in parts.items()},
-        }
-    return results
+        yield run, _result(run, wanted, gathered.rows(run.run), clocks[run.run])
+
+
+def _result(
+    run: RunInput, wanted: Sequence[Figures], rows: Mapping[str, Rows], times: Mapping[str, Any]
+) -> Document:
+    of_part = _by_app(rows)
+    parts: dict[str, Document] = {}
+    for app, found in _parts(run):
+        of_apps = {} if app else {name: part["metrics"] for name, part in parts.items()}
+        subject = Subject(run, app, times["zero_ns"] or 0, times["ended_ns"], of_apps)
+        own = of_part.get(app.name if app else "", {})
+        parts[app.name if app else ""] = _part(
+            subject, found, {figures: own.get(wanted.index(figures), {}) for figures in found}
+        )
+    return {
+        **parts.pop(""),
+        "apps": {name: {"kind": run.apps[name].kind, **part} for name, part in parts.items()},
+    }
 
 
 def _planned(figures: Figures, reading: TablesMade) -> Mapping[str, "DataFrame | pa.Table"]:
@@ -145,14 +150,14 @@ def _named(figures: Figures) -> str:
     return ", ".join([*(metric.name for metric in figures.metrics), *figures.series][:3])
 
 
-def _by_part(rows: Mapping[str, Rows]) -> dict[tuple[str, str], dict[int, dict[str, Rows]]]:
-    """Groups rows by run and application, then by the number of the figures and the name of the frame."""
-    found: dict[tuple[str, str], dict[int, dict[str, Rows]]] = {}
+def _by_app(rows: Mapping[str, Rows]) -> dict[str, dict[int, dict[str, Rows]]]:
+    """Groups a run's rows by application, then by the number of the figures and the name of the frame."""
+    found: dict[str, dict[int, dict[str, Rows]]] = {}
     for key, members in rows.items():
         number, _, name = key.partition(" ")
         for row in members:
-            part = found.setdefault((row["run"], row.get("app", "")), {})
-            part.setdefault(int(number), {}).setdefault(name, []).append(row)
+            of_app = found.setdefault(row.get("app", ""), {})
+            of_app.setdefault(int(number), {}).setdefault(name, []).append(row)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from threading import RLock
+from threading import Lock, RLock
 from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -61,6 +61,8 @@ class TablesInTheMaking:
         self._declared = {table.name: table for table in tables_of(runs)}
         self._making = {name: RLock() for name in self._declared}
         """A table that others need is made once, by the first who asks."""
+        self._copying = Lock()
+        """Rows as they were read are copied for one table at a time: each copy takes memory."""
         self._made: dict[str, Made] = {}
         self._frames: dict[str, DataFrame] = {}
         self._kept: list[DataFrame] = []
@@ -99,7 +101,8 @@ class TablesInTheMaking:
         with blaming(f"the table {declared.name!r} cannot be made"):
             made = declared.make(self)
         if isinstance(made, AsRead):
-            return self._written(declared, made)
+            with self._copying:
+                return self._written(declared, made)
         if isinstance(made, DataFrame) and declared.shared:
             self._kept.append(made := made.persist())
         return made

@@ -1,11 +1,17 @@
-"""Checks whether a stored document contains valid results: it may be old, damaged or somebody else's."""
+"""Reads stored results. Checks whether a stored document contains valid ones: it may be old, damaged or
+somebody else's.
+"""
 
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, ValidationError, convert
 
 from orchestrator.analytics.layout import contributed
+from orchestrator.errors import RoveError
 from orchestrator.results.inputs import AppInput, RunInput
+from orchestrator.runs.files import read_object
 
 
 class _Part(Struct):
@@ -20,6 +26,26 @@ class _AppPart(_Part):
 class _Result(_Part):
     stamp: str
     apps: dict[str, _AppPart]
+
+
+class KeptResults(Mapping[Path, dict[str, Any]]):
+    """Results by the directory of their run. Each is read from its file whenever somebody asks for it: those
+    of thousands of runs would fill the memory.
+    """
+
+    def __init__(self, files: Mapping[Path, Path]) -> None:
+        self._files = files
+
+    def __getitem__(self, directory: Path) -> dict[str, Any]:
+        if found := read_object(self._files[directory]):
+            return found
+        raise RoveError(f"the results of {directory.name} are gone: analyse it again")
+
+    def __iter__(self) -> Iterator[Path]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
 
 
 def is_result(document: Any, run: RunInput) -> bool:

@@ -23,6 +23,7 @@ from orchestrator.runs.run_directory import RunDirectory
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from orchestrator.analytics.log import Held
     from orchestrator.analytics.store import TableStore
 
 Progress = Callable[[str, float], None]
@@ -196,30 +197,42 @@ def _restate(runs: Sequence[RunInput]) -> None:
 
 def _results(
     runs: Sequence[RunInput], tell: Progress, spark: "SparkSession | Spark | None"
-) -> dict[Path, Document]:
+) -> Mapping[Path, Document]:
     """Returns results by run directory: stored ones of unchanged runs, the others computed in one go."""
-    from orchestrator.analytics.kept import is_result
-    from orchestrator.analytics.layout import layout, stamp
+    from orchestrator.analytics.kept import KeptResults
     from orchestrator.analytics.place import StorePlace
 
-    prints = {run.directory.path: run.fingerprint(layout(run)) for run in runs}
-    stamps = {run.directory.path: stamp(run, prints[run.directory.path]) for run in runs}
-    known: dict[Path, Document] = {}
+    files: dict[Path, Path] = {}
     missing: dict[Path, list[RunInput]] = {}
     for root, group in _by_root(runs).items():
         store = StorePlace(root)
-        made = {run: held.made for run, held in store.state.runs.items()}
+        held = store.state.runs
         for run in group:
-            path = run.directory.path
-            kept = read_json(store.results(run.run))
-            if is_result(kept, run) and kept["stamp"] == stamps[path] and made.get(run.run) == prints[path]:
-                known[path] = kept
-            else:
+            kept = files[run.directory.path] = store.results(run.run)
+            if not _is_current(kept, run, held.get(run.run)):
                 missing.setdefault(root, []).append(run)
     if missing:
         with _telling([run for group in missing.values() for run in group], tell) as tell:
-            known |= _computed(missing, stamps, tell, spark)
-    return known
+            _compute(missing, tell, spark)
+    return KeptResults(files)
+
+
+def _is_current(kept: Path, run: RunInput, held: "Held | None") -> bool:
+    """Says whether the file has the results of the run as it is now. ``held``: what the store has of it."""
+    document = read_json(kept)
+    if not document or held is None or not held.made:
+        return False
+    from orchestrator.analytics.intake import rules
+    from orchestrator.analytics.kept import is_result
+    from orchestrator.analytics.layout import layout, stamp
+
+    now = run.fingerprint(layout(run))
+    return (
+        held.made == now
+        and held.read in ("", run.fingerprint(rules.stamp()))  # empty: the tables are there, the records not
+        and is_result(document, run)
+        and bool(document["stamp"] == stamp(run, now))
+    )
 
 
 @contextmanager
@@ -252,29 +265,29 @@ def _starting(
         tell("ending Spark", 0.95)
 
 
-def _computed(
-    missing: Mapping[Path, Sequence[RunInput]],
-    stamps: Mapping[Path, str],
-    tell: Progress,
-    spark: "SparkSession | Spark | None",
-) -> dict[Path, Document]:
-    """Reads the runs, makes their tables, computes their results and keeps them."""
-    results: dict[Path, Document] = {}
+def _compute(
+    missing: Mapping[Path, Sequence[RunInput]], tell: Progress, spark: "SparkSession | Spark | None"
+) -> None:
+    """Reads the runs, makes their tables, computes their results and stores them."""
+    runs = [run for group in missing.values() for run in group]
+    with _starting(tell, spark, runs) as connect:
+        # All that takes long comes after the start of the JVM. Stamps come before anything is read: what
+        # changes meanwhile is read again the next time.
+        from orchestrator.analytics.layout import layout, stamp
 
-    def computing(session: "SparkSession", store: "TableStore", runs: Sequence[RunInput]) -> None:
-        from orchestrator.analytics.compute import compute
+        stamps = {run.run: stamp(run, run.fingerprint(layout(run))) for run in runs}
 
-        tell("computing results", 0.7)
-        computed = compute(session, store, runs)
-        for run in runs:
-            path = run.directory.path
-            results[path] = {"stamp": stamps[path], **computed[run.run]}
-            kept = store.results(run.run)
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            write_atomic(kept, json.dumps(results[path], separators=(",", ":")).encode())
+        def computing(session: "SparkSession", store: "TableStore", group: Sequence[RunInput]) -> None:
+            from orchestrator.analytics.compute import compute
 
-    _take_in_and_then(missing, tell, spark, computing)
-    return results
+            tell("computing results", 0.7)
+            for run, result in compute(session, store, group):
+                kept = store.results(run.run)
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                document = {"stamp": stamps[run.run], **result}
+                write_atomic(kept, json.dumps(document, separators=(",", ":")).encode())
+
+        _take_in_and_then(missing, tell, connect, computing)
 
 
 def _take_in_and_then(
@@ -290,7 +303,7 @@ def _take_in_and_then(
     runs = [run for group in missing.values() for run in group]
     what = f"reading telemetry of {len(runs)} run{'s' if len(runs) > 1 else ''}"
     with _starting(tell, spark, runs) as connect:
-        # Imported here: that takes a second, in which the JVM starts.
+        # Imported here: the JVM starts meanwhile.
         from orchestrator.analytics.ingest import make_tables
         from orchestrator.analytics.intake.taking import take_in, unread
         from orchestrator.analytics.store import TableStore

@@ -471,6 +471,19 @@ def test_changed_telemetry_replaces_the_tables_and_a_crash_leaves_no_half(
     assert {path.relative_to(store.root).as_posix() for path in store.root.glob("*/*.parquet")} == named
 
 
+def test_other_rules_of_the_intake_make_kept_results_old(
+    spark: SparkSession, analysed: Analysed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stages: list[str] = []
+    monkeypatch.setattr("orchestrator.analytics.intake.rules.INTAKE_VERSION", 99)
+    before = summary_in(analysed["lonely"])
+    assert analyze([analysed["lonely"]], lambda stage, _: stages.append(stage), spark=spark) == [before]
+    assert "reading telemetry of 1 run" in stages
+    stages.clear()
+    analyze([analysed["lonely"]], lambda stage, _: stages.append(stage), spark=spark)
+    assert stages == ["writing summaries", "done"]
+
+
 def test_a_directory_that_is_no_run_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x" / "y").mkdir(parents=True)
     with pytest.raises(BadInput, match=r"has no manifest\.json"):

@@ -1,6 +1,5 @@
 """Columns of what the intake keeps: every kind of record, every file of ground truth, boots, bad lines."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -10,14 +9,10 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from node_agent.telemetry.records import RecordFormat
 from orchestrator.analytics.core import tables
+from orchestrator.analytics.intake.rules import fields_of
 from orchestrator.analytics.schemas import raw, struct
 from orchestrator.results.columns import Columns
-from orchestrator.results.truth import TRUTH, columns_of
-
-INTAKE_VERSION = 2
-"""Part of the stamp of what was read. Raise it when records are read or judged in another way."""
-
-ENVELOPE = ("run", "node", "boot", "app", "seq", "t_ns", "kind")
+from orchestrator.results.truth import columns_of
 
 BOOTS, QUARANTINE = tables.NODES.columns, tables.QUARANTINE.columns
 """A boot of an agent: what its segments hold. A line that enters no other table, and where it is."""
@@ -34,12 +29,6 @@ def of_record(kind: str) -> str:
 def of_truth(file: str) -> str:
     """Returns the name under which this file of the ground truth is kept."""
     return f"truth {file}"
-
-
-def fields_of(format: RecordFormat, *kinds: str) -> tuple[str, ...]:
-    """Returns the columns of records of these kinds: the envelope, then what at least one of them has."""
-    own = (name for name, having in format.kinds_with.items() if any(kind in having for kind in kinds))
-    return (*ENVELOPE, *own)
 
 
 def record_columns(format: RecordFormat, *kinds: str) -> StructType:
@@ -65,10 +54,3 @@ def array(values: Any, kind: pa.DataType) -> pa.Array:
     elif pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
         values = msgspec.to_builtins(values)
     return pa.array(values, kind)
-
-
-def stamp(format: RecordFormat) -> str:
-    """Returns a text that changes when what is kept of a run would."""
-    kinds: Mapping[str, tuple[str, ...]] = {kind: fields_of(format, kind) for kind in format.needed}
-    rules = (format.bounds, format.needed, format.counted, format.rows, format.rules)
-    return f"{INTAKE_VERSION} {sorted(kinds.items())} {rules} {[columns_of(file) for file in TRUTH]}"

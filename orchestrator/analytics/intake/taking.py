@@ -8,7 +8,7 @@ import msgspec
 
 from node_agent.apps.records import record_format
 from node_agent.model.checked import Checked, Refused
-from orchestrator.analytics.intake import columns
+from orchestrator.analytics.intake import columns, rules
 from orchestrator.analytics.intake.files import Written
 from orchestrator.analytics.intake.parts import TASK_BYTES, Part, tasks_for
 from orchestrator.analytics.intake.task import read_parts
@@ -36,7 +36,7 @@ _told: Checked[list[Written]] = Checked(list[Written], MOST_TOLD)
 
 def unread(store: TableStore, runs: Sequence[RunInput]) -> list[RunInput]:
     """Returns the runs that are new or have changed since they were read."""
-    stamp, known = columns.stamp(record_format()), store.state.runs
+    stamp, known = rules.stamp(), store.state.runs
     return [run for run in runs if run.run not in known or known[run.run].read != run.fingerprint(stamp)]
 
 
@@ -44,7 +44,7 @@ def take_in(
     store: TableStore, runs: Sequence[RunInput], progress: Progress, spark: "SparkSession | None" = None
 ) -> None:
     """Reads those of ``runs`` that are not read yet: in Spark if a session is given, else here."""
-    stamp = columns.stamp(record_format())
+    stamp = rules.stamp()
     with store.writing() as staging:
         # Computed before reading, so that a file that changes meanwhile is read again the next time.
         fresh = {run.run: run.fingerprint(stamp) for run in runs}

@@ -30,6 +30,7 @@ from orchestrator.analytics.intake import columns
 from orchestrator.analytics.intake.clocks import Births, births_of, corrected
 from orchestrator.analytics.intake.files import PIECE_ROWS, Sheaf, Written
 from orchestrator.analytics.intake.parts import Part
+from orchestrator.analytics.intake.rules import fields_of
 from orchestrator.clocks.correction import Pieces
 from orchestrator.results.columns import COUNT, FLAG, REAL, TEXT
 from orchestrator.results.inputs import LATEST_NS, RunInput, read_run
@@ -182,7 +183,7 @@ class _Boot:
         return fields(record), record.t_ns
 
     def _getter(self, kind: str) -> Callable[[Any], Row]:
-        names = self._names[kind] = columns.fields_of(self._writer.format, kind)[1:]
+        names = self._names[kind] = fields_of(self._writer.format, kind)[1:]
         values = attrgetter(*names)
         if self._writer.format.owners.get(kind) == AGENT:
             return values

@@ -58,8 +58,9 @@ def _by_fate(tuples: DataFrame, windows: DataFrame) -> DataFrame:
 
 
 def _quantiles(latency_ns: Column) -> Column:
-    shares = F.array(*(F.lit(step / QUANTILES) for step in range(QUANTILES + 1)))
-    return F.percentile(latency_ns, shares).alias("latency_quantiles_ns")
+    # As a text, because every literal would be a call of its own to the JVM.
+    shares = ", ".join(f"{step / QUANTILES!r}D" for step in range(QUANTILES + 1))
+    return F.percentile(latency_ns, F.expr(f"array({shares})")).alias("latency_quantiles_ns")
 
 
 def _distinct(tuples: DataFrame) -> DataFrame:
