@@ -21,7 +21,7 @@ run: $(VENV)/installed-orchestrator,faces
 	@$(BIN)/rove run experiments/quickstart.yaml
 
 test: debian-packages $(VENV)/installed-dev lint
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(if $(CI),--skips-allowed tests/allowed_skips.txt) $(PYTEST)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(if $(CI),--skips-allowed tests/allowed_skips.txt --max-suite-reruns 10) $(PYTEST)
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

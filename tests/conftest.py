@@ -1,6 +1,9 @@
 """Tests are sorted by what they need: the folder names the need, and what the machine lacks is skipped aloud.
 
 With ``--skips-allowed FILE`` (CI) a skip whose reason is not in that list fails the session.
+
+In CI a test that follows real time is tried a second time if it fails: the machine may have stood still, or
+its clock was set. What needed it is named at the end, and ``--max-suite-reruns`` bounds how many may.
 """
 
 import os
@@ -92,6 +95,9 @@ REAL_TIME = ("kernel", "ssh", "core")
 PRIORITY = os.getpriority(os.PRIO_PROCESS, 0)
 LOW = 10
 
+# These wait for processes of their own, by the clock. The same code in virtual time gives the same each time.
+WAITING = (*REAL_TIME, "spark", "browser", "extension", "prometheus")
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -136,6 +142,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     lacking = {need: NEEDS[need]() for need in dict.fromkeys(needs)}
     for item, need in zip(items, needs, strict=True):
         item.add_marker(need)
+        if need in WAITING and "CI" in os.environ:
+            item.add_marker(pytest.mark.flaky(reruns=1))
         if reason := lacking[need]:
             item.add_marker(pytest.mark.skip(reason=reason))
 
@@ -191,5 +199,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for report in terminalreporter.stats.get("rerun", []):
+        terminalreporter.write_line(report.longreprtext)
+        terminalreporter.write_line(f"failed at the first try: {report.nodeid}", yellow=True)
     for test, reason in _undue_skips(config).items():
         terminalreporter.write_line(f"skipped but not allowed to be: {test}: {reason}", red=True)
