@@ -1,11 +1,13 @@
 """Keeps finished cells in a file of JSON lines, so that none is run twice.
 
 A cell is known by its seed and a digest of all else that its experiment says, defaults included: the same
-cell of two figures is one cell, and a changed default makes it another one.
+cell of two figures is one cell, and a changed default makes it another one. What is empty is left out of the
+digest, so that cells stay known when the language of experiments gets a section that they do not have.
 """
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +54,13 @@ class KeptCell(msgspec.Struct, frozen=True):
 def key_of(experiment: Experiment) -> str:
     said = {name: value for name, value in experiment.resolved().items() if name not in _LEFT_OUT}
     said["topology"] = {name: value for name, value in said["topology"].items() if name != "name"}
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:20]
+    return hashlib.sha256(json.dumps(_filled(said), sort_keys=True).encode()).hexdigest()[:20]
+
+
+def _filled(section: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the section without what is empty, at any depth."""
+    inner = {name: _filled(value) if isinstance(value, Mapping) else value for name, value in section.items()}
+    return {name: value for name, value in inner.items() if value not in (None, [], (), {})}
 
 
 class Kept:

@@ -370,3 +370,16 @@ def test_tasks_carry_their_cost() -> None:
     cell = planned(FIGURES[7], CORE, "netns")[0]
     task: Task = tasks_of(cell, "real time", [1])[0]
     assert missing([task], Kept(Path("/nonexistent")))[0].cost == pytest.approx(170.0)
+
+
+def test_a_cell_stays_known_when_experiments_get_a_section_that_it_does_not_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    experiment = planned(FIGURES[5], CORE, "sim")[0].experiment
+    before, said = key_of(experiment), experiment.resolved()
+    assert said["topology"]["wires"] == []
+    grown = {**said, "tunnels": [], "topology": {**said["topology"], "masts": {"tall": None}}}
+    monkeypatch.setattr(type(experiment), "resolved", lambda self: grown)
+    assert key_of(experiment) == before
+    grown["tunnels"] = ["one"]
+    assert key_of(experiment) != before
