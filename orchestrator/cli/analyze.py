@@ -14,14 +14,14 @@ from orchestrator.runs.run_directory import resolve
 
 RunReferences = Annotated[
     list[str],
-    typer.Argument(metavar="RUN...", help=RUN_HELP, autocompletion=complete_run, show_default=False),
+    typer.Argument(metavar="RUN", help=RUN_HELP, autocompletion=complete_run, show_default=False),
 ]
 
 
 def analyze(
     runs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUN]...", help=RUN_HELP, autocompletion=complete_run, show_default=False),
+        typer.Argument(metavar="RUN", help=RUN_HELP, autocompletion=complete_run, show_default=False),
     ] = None,
     new: Annotated[
         bool, typer.Option("--new", help="All runs that are new or changed since the last time.")
@@ -62,9 +62,9 @@ def analyze(
 
       rove analyze --watch               in another terminal, while runs go on
 
-      rove analyze latest --master spark://head:7077    on a cluster that shares this file system
+      rove analyze latest --master spark://head:7077    on a cluster with these files
 
-      rove analyze latest --publish s3a://lab/rove      and the tables to an object store
+      rove analyze latest --publish s3a://lab/rove      tables also to a store
     """
     if new or watch:
         if runs or publish:

@@ -13,7 +13,7 @@ from orchestrator.runs.run_directory import RunDirectory, all_runs, resolve
 def execute(
     node: Annotated[str, typer.Argument(metavar="NODE", help="Name of a node.", show_default=False)],
     command: Annotated[
-        list[str], typer.Argument(metavar="-- COMMAND...", help="What to run there.", show_default=False)
+        list[str], typer.Argument(metavar="-- COMMAND", help="What to run there.", show_default=False)
     ],
     run: Annotated[
         str | None,

@@ -54,7 +54,7 @@ def export(
 
       promtool tsdb create-blocks-from openmetrics run.om data
 
-      rove export quickstart --openmetrics --start 2026-05-01T12:00:00Z --output run.om
+      rove export latest --openmetrics --start 2026-05-01T12:00:00Z -o run.om
     """
     from orchestrator.live.prometheus.backfill import write
 
