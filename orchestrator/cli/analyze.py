@@ -62,7 +62,7 @@ def analyze(
 
       rove analyze --watch               in another terminal, while runs go on
 
-      rove analyze latest --master spark://head:7077    on a cluster with these files
+      rove analyze latest --master spark://head:7077    on a cluster
 
       rove analyze latest --publish s3a://lab/rove      tables also to a store
     """
