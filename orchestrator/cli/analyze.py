@@ -91,7 +91,7 @@ def _analyze_some(
 ) -> None:
     from orchestrator.analytics import pipeline
     from orchestrator.analytics.publishing import parse_target, publish_tables
-    from orchestrator.cli.results import cells_of, show_results
+    from orchestrator.cli.results import show_summaries
 
     target = parse_target(publish) if publish else None
     directories = [resolve(reference, runs_dir) for reference in runs]
@@ -111,10 +111,7 @@ def _analyze_some(
     if as_json:
         print_json({"summaries": summaries} | ({"published": target.url} if target else {}))
         return
-    alone = [cell for summary in summaries if "cells" not in summary for cell in cells_of(summary)]
-    sweeps = [cells_of(summary) for summary in summaries if "cells" in summary]
-    for rows in ([alone] if alone else []) + sweeps:
-        show_results(rows)
+    show_summaries(list(zip(directories, summaries, strict=True)))
     for directory in directories:
         console.print(f"summary  {directory.summary}", markup=False, soft_wrap=True)
     if target:

@@ -1,4 +1,4 @@
-"""Hints for expectations that cannot be read: which metric is probably meant, and how its number is written."""
+"""Hints for expectations that cannot be read: which metric is meant, and how to write its number."""
 
 import difflib
 import re
@@ -14,8 +14,8 @@ _MOST = 6
 
 
 def meant_metrics(word: str, known: Iterable[str]) -> list[str]:
-    """Returns the metrics that somebody may mean with ``word``: those that begin with it or have it as a part,
-    else those that are spelt alike.
+    """Returns the metrics that may be meant with ``word``: those that begin with it or have it as a part,
+    else one that is spelt alike.
     """
     names = list(known)
     plain = word.lower().replace("-", "_")
