@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestrator.errors import BadInput
 from orchestrator.results.inputs import RunInput, runs_in
-from orchestrator.results.side_by_side import Member, compared, grouped, parameters_of
+from orchestrator.results.side_by_side import Member, common_apps, compared, grouped, parameters_of
 from orchestrator.runs.files import read_object
 from orchestrator.runs.manifest import CHECKOUT
 from orchestrator.runs.run_directory import RunDirectory
@@ -28,20 +28,29 @@ def side_by_side(
         )
     if len(set(labels)) < len(labels):
         raise BadInput("two labels are the same: rows could not be told apart")
-    return compared(grouped(_members(directories, analyse), labels))
+    members = _members(directories)
+    # By what was planned: whether anything can be compared is said before Spark starts.
+    common_apps(grouped([_member(*each, _planned(each[2])) for each in members], labels))
+    if missing := [run.directory.path for _, _, run in members if not _summary(run.directory)]:
+        analyse(missing)
+    return compared(grouped([_member(*each, _summary(each[2].directory)) for each in members], labels))
 
 
-def _members(directories: Sequence[RunDirectory], analyse: Analyse) -> list[Member]:
-    """Returns every run once, as part of the first thing it belongs to."""
+def _members(directories: Sequence[RunDirectory]) -> list[tuple[int, RunDirectory, RunInput]]:
+    """Returns every run once, with the number of the first thing it belongs to, and that thing."""
     found = {
         run.directory.path: (number, run)
         for number, directory in reversed(list(enumerate(directories)))
         for run in runs_in(directory.path)
     }
     members = sorted(found.values(), key=lambda each: (each[0], each[1].run))
-    if missing := [run.directory.path for _, run in members if not _summary(run.directory)]:
-        analyse(missing)
-    return [_member(number, directories[number], run) for number, run in members]
+    return [(number, directories[number], run) for number, run in members]
+
+
+def _planned(run: RunInput) -> dict[str, Any]:
+    """Returns what is known of a summary before the analysis."""
+    apps = {name: {"kind": app.kind, "metrics": {}} for name, app in run.apps.items()}
+    return {"run": run.run, "seed": run.manifest.get("seed"), "factors": run.factors, "apps": apps}
 
 
 def _summary(directory: RunDirectory) -> dict[str, Any]:
@@ -49,7 +58,7 @@ def _summary(directory: RunDirectory) -> dict[str, Any]:
     return found if isinstance(found.get("metrics"), dict) else {}
 
 
-def _member(number: int, directory: RunDirectory, run: RunInput) -> Member:
+def _member(number: int, directory: RunDirectory, run: RunInput, summary: dict[str, Any]) -> Member:
     try:
         spec = read_document(run.directory.spec).value
     except BadSpec:
@@ -58,4 +67,4 @@ def _member(number: int, directory: RunDirectory, run: RunInput) -> Member:
     commit = str(checkout.get("commit"))[:10] if isinstance(checkout, Mapping) else ""
     parameters = parameters_of(spec, run.factors, commit)
     name = f"{directory.experiment} {directory.id}"
-    return Member(number, name, _summary(run.directory), run.is_usable, parameters)
+    return Member(number, name, summary, run.is_usable, parameters)

@@ -14,14 +14,14 @@ from orchestrator.runs.run_directory import resolve
 
 RunReferences = Annotated[
     list[str],
-    typer.Argument(metavar="RUN...", help=RUN_HELP, autocompletion=complete_run, show_default=False),
+    typer.Argument(metavar="RUN", help=RUN_HELP, autocompletion=complete_run, show_default=False),
 ]
 
 
 def analyze(
     runs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUN]...", help=RUN_HELP, autocompletion=complete_run, show_default=False),
+        typer.Argument(metavar="RUN", help=RUN_HELP, autocompletion=complete_run, show_default=False),
     ] = None,
     new: Annotated[
         bool, typer.Option("--new", help="All runs that are new or changed since the last time.")
@@ -62,9 +62,9 @@ def analyze(
 
       rove analyze --watch               in another terminal, while runs go on
 
-      rove analyze latest --master spark://head:7077    on a cluster that shares this file system
+      rove analyze latest --master spark://head:7077    on a cluster
 
-      rove analyze latest --publish s3a://lab/rove      and the tables to an object store
+      rove analyze latest --publish s3a://lab/rove      tables also to a store
     """
     if new or watch:
         if runs or publish:
@@ -91,7 +91,7 @@ def _analyze_some(
 ) -> None:
     from orchestrator.analytics import pipeline
     from orchestrator.analytics.publishing import parse_target, publish_tables
-    from orchestrator.cli.results import cells_of, show_results
+    from orchestrator.cli.results import show_summaries
 
     target = parse_target(publish) if publish else None
     directories = [resolve(reference, runs_dir) for reference in runs]
@@ -111,10 +111,7 @@ def _analyze_some(
     if as_json:
         print_json({"summaries": summaries} | ({"published": target.url} if target else {}))
         return
-    alone = [cell for summary in summaries if "cells" not in summary for cell in cells_of(summary)]
-    sweeps = [cells_of(summary) for summary in summaries if "cells" in summary]
-    for rows in ([alone] if alone else []) + sweeps:
-        show_results(rows)
+    show_summaries(list(zip(directories, summaries, strict=True)))
     for directory in directories:
         console.print(f"summary  {directory.summary}", markup=False, soft_wrap=True)
     if target:

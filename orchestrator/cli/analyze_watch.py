@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from orchestrator.cli.output import console, errors, json_text
-from orchestrator.cli.results import cells_of, show_results
+from orchestrator.cli.results import show_summaries
 from orchestrator.cli.spark_options import chosen_session
 from orchestrator.errors import EXIT_INTERRUPTED, BadInput
 from orchestrator.runs.run_directory import RunDirectory
@@ -57,7 +57,7 @@ def _steps() -> Callable[[str, float], None]:
 
 def _shown(directory: Path, summary: dict[str, Any]) -> None:
     console.print(f"{directory.parent.name} {directory.name}", style="bold", markup=False)
-    show_results(cells_of(summary))
+    show_summaries([(RunDirectory(directory), summary)])
     console.print(f"summary  {RunDirectory(directory).summary}", markup=False, soft_wrap=True)
 
 

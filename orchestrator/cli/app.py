@@ -19,13 +19,14 @@ from orchestrator.cli.execute import execute
 from orchestrator.cli.explain import explain
 from orchestrator.cli.export import export
 from orchestrator.cli.groups import GROUPS, printing
+from orchestrator.cli.help import Verbs, help_of
 from orchestrator.cli.output import console, errors, print_json
 from orchestrator.cli.plan import plan
 from orchestrator.cli.replay import replay
 from orchestrator.cli.report import report
 from orchestrator.cli.run import run
 from orchestrator.cli.serve import serve
-from orchestrator.cli.set import set_
+from orchestrator.cli.set import NEGATIVE_NUMBERS, set_
 from orchestrator.cli.status import status
 from orchestrator.cli.sweep import sweep
 from orchestrator.cli.top import top
@@ -36,8 +37,9 @@ from orchestrator.errors import BadInput, RoveError, system_error_text
 app = typer.Typer(
     name="rove",
     epilog="Start here: rove run experiments/quickstart.yaml",
+    cls=Verbs,
     no_args_is_help=True,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,  # its tables of five columns cannot be read at a width of 80
     pretty_exceptions_enable=False,
 )
 
@@ -94,31 +96,26 @@ def _document(error: RoveError) -> dict[str, Any]:
 
 _NAMES = {execute.__name__: "exec", set_.__name__: "set"}
 """Verbs whose names Python has taken."""
+_SETTINGS = {set_.__name__: NEGATIVE_NUMBERS}
 
-for verb in (
-    validate,
-    plan,
-    up,
-    run,
-    sweep,
-    status,
-    top,
-    events,
-    execute,
-    set_,
-    collect,
-    down,
-    analyze,
-    report,
-    compare,
-    explain,
-    replay,
-    export,
-    serve,
-    doctor,
-    enroll,
-):
-    app.command(_NAMES.get(verb.__name__))(reporting_failure(verb))
+VERBS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Before a run": (validate, plan, doctor, enroll),
+    "Run": (run, sweep, up, execute, set_, collect, down),
+    "Watch": (status, top, events, serve),
+    "Results": (analyze, report, compare, explain, replay, export),
+}
+"""All verbs, by the section of --help that lists them."""
+OF_APPLICATIONS = "Applications"
+
+for section, verbs in VERBS.items():
+    for verb in verbs:
+        name = verb.__name__
+        app.command(
+            _NAMES.get(name),
+            help=help_of(verb),
+            context_settings=_SETTINGS.get(name),
+            rich_help_panel=section,
+        )(reporting_failure(verb))
 
 for group in GROUPS:
     try:
@@ -126,7 +123,7 @@ for group in GROUPS:
     except ExtensionError as error:  # another package's: Rove's own verbs still work
         errors.print(str(error), markup=False)
         continue
-    verbs = typer.Typer(help=found.help, no_args_is_help=True, rich_markup_mode="rich")
+    added = typer.Typer(cls=Verbs, help=found.help, no_args_is_help=True, rich_markup_mode=None)
     for name, of_group in found.verbs.items():
-        verbs.command(name)(reporting_failure(printing(of_group)))
-    app.add_typer(verbs, name=group)
+        added.command(name, help=help_of(of_group))(reporting_failure(printing(of_group)))
+    app.add_typer(added, name=group, rich_help_panel=OF_APPLICATIONS)

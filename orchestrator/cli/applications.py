@@ -1,5 +1,7 @@
 """Finds the application that a verb is about: the only one of a run or plan, or the one --app names."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
@@ -42,6 +44,31 @@ def recorded_app(directory: "RunDirectory", app: str | None, verb: str = "") -> 
         raise BadInput(f"run {directory.id} has no deployment plan in manifest.json: did it begin?")
     able = {name: each for name, each in apps.items() if app is None and verb and defines(each.kind, verb)}
     return _chosen(able or apps, app, f"run {directory.id}")
+
+
+@contextmanager
+def with_failure(directory: "RunDirectory") -> Iterator[None]:
+    """Adds to what cannot be said of a run why that run has no records, if it failed before it had any."""
+    try:
+        yield
+    except BadInput as error:
+        if why := _failure(directory):
+            raise BadInput(f"{error}\n{why}") from None
+        raise
+
+
+def _failure(directory: "RunDirectory") -> str:
+    from orchestrator.lifecycle.teardown import State, state_of
+    from orchestrator.runs.files import read_object
+    from orchestrator.runs.verdict import Judgement, read_verdict
+
+    if directory.is_sweep or read_object(directory.manifest).get("measure_from_ns") is not None:
+        return ""
+    verdict = read_verdict(directory)
+    if verdict is not None and verdict.verdict is Judgement.FAILED:
+        return f"the run failed: {'; '.join(verdict.reasons)}"
+    died = state_of(directory) is State.DEAD
+    return f"the run died: its process is gone (rove down {directory.id} cleans up)" if died else ""
 
 
 def defines(kind: str, verb: str) -> bool:

@@ -20,7 +20,7 @@ _NOTHING = "–"
 def compare(
     runs: Annotated[
         list[str],
-        typer.Argument(metavar="RUN...", help=RUN_HELP, autocompletion=complete_run, show_default=False),
+        typer.Argument(metavar="RUN", help=RUN_HELP, autocompletion=complete_run, show_default=False),
     ],
     label: Annotated[
         list[str] | None,

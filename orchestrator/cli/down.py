@@ -18,7 +18,7 @@ from orchestrator.runs.run_directory import RunDirectory, all_runs, resolve
 def down(
     runs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUN]...", help=RUN_HELP, autocompletion=complete_run, show_default=False),
+        typer.Argument(metavar="RUN", help=RUN_HELP, autocompletion=complete_run, show_default=False),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All runs, also living ones.")] = False,
     runs_dir: RunsDir = DEFAULT_ROOT,

@@ -38,7 +38,7 @@ def enroll(
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Record the host keys of a topology's real nodes, of CORE's host, and of jump hosts on the way to them.
+    r"""Record the host keys of a topology's real nodes, of CORE's host, and of jump hosts on the way to them.
 
     Shows each fingerprint and asks. Compare it with what the node itself says:
     ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub. From then on, a node with another key is failed.
@@ -48,7 +48,8 @@ def enroll(
 
       rove enroll topologies/lab.yaml
 
-      rove enroll topologies/lab.yaml --fingerprint n01=SHA256:GKW0cF0Ba1Ne8I7j/HjxnGnqmCvPX1qqB4rgmj0pSoA
+      rove enroll topologies/lab.yaml \
+          --fingerprint n01=SHA256:GKW0cF0Ba1Ne8I7j/HjxnGnqmCvPX1qqB4rgmj0pSoA
 
       rove enroll topologies/lab.yaml --yes --json
 

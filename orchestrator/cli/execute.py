@@ -1,6 +1,7 @@
 """`rove exec`: a command on a node of a network that is up."""
 
-from typing import Annotated
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any
 
 import typer
 
@@ -13,7 +14,7 @@ from orchestrator.runs.run_directory import RunDirectory, all_runs, resolve
 def execute(
     node: Annotated[str, typer.Argument(metavar="NODE", help="Name of a node.", show_default=False)],
     command: Annotated[
-        list[str], typer.Argument(metavar="-- COMMAND...", help="What to run there.", show_default=False)
+        list[str], typer.Argument(metavar="-- COMMAND", help="What to run there.", show_default=False)
     ],
     run: Annotated[
         str | None,
@@ -38,7 +39,14 @@ def execute(
     from orchestrator.backends.netns.rootless import join
 
     directory = _newest_alive(all_runs(runs_dir)) if run is None else resolve(run, runs_dir)
-    owner = journals.owner(journals.read(directory.journal))
+    entries = journals.read(directory.journal)
+    owner = journals.owner(entries)
+    if journals.is_closed(entries):
+        raise BadInput(f"run {directory.id} has ended: there is no node to run a command on")
+    if not _has_network(entries):
+        raise BadInput(
+            f"run {directory.id} has no network on this machine: rove exec needs namespaces (netns)"
+        )
     if owner is not None and owner.is_alive():
         join(owner.pid)
     execute_on(Mark(directory.id, directory.path), node, command)
@@ -46,12 +54,12 @@ def execute(
 
 def _newest_alive(runs: list[RunDirectory]) -> RunDirectory:
     for directory in runs:
-        if journals.is_locked(directory.journal) and _has_network(directory):
+        if journals.is_locked(directory.journal) and _has_network(journals.read(directory.journal)):
             return directory
     raise BadInput("no network is up: rove up TOPOLOGY brings one up")
 
 
-def _has_network(directory: RunDirectory) -> bool:
+def _has_network(entries: Iterable[Mapping[str, Any]]) -> bool:
     from orchestrator.backends.netns.network import JOURNAL_KIND
 
-    return any(entry.get("kind") == JOURNAL_KIND for entry in journals.read(directory.journal))
+    return any(entry.get("kind") == JOURNAL_KIND for entry in entries)

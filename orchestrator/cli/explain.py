@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.applications import AppOption, recorded_app
+from orchestrator.cli.applications import AppOption, recorded_app, with_failure
 from orchestrator.cli.output import JsonFlag, print_json, print_shown
 from orchestrator.cli.references import DEFAULT_ROOT, RunReference, RunsDir
 from orchestrator.errors import BadInput
@@ -83,14 +83,15 @@ def explain(
         raise BadInput(f"--at: {found.message}{f': {found.hint}' if found.hint else ''}") from None
     if event is not None and (at, replica, operator) != (None, None, None):
         raise BadInput("--event names one detection: leave out --at, --replica and --operator")
-    chosen = recorded_app(directory, app, "explain" if event is None else "explain_event")
-    kind = application(chosen.kind)
-    if event is not None:
-        answer = kind.explain_event(directory, chosen.name, event)
-    elif at_s is None:
-        answer = kind.changes(directory, chosen.name, replica, operator, most)
-    else:
-        answer = kind.explain(directory, chosen.name, at_s, replica)
+    with with_failure(directory):
+        chosen = recorded_app(directory, app, "explain" if event is None else "explain_event")
+        kind = application(chosen.kind)
+        if event is not None:
+            answer = kind.explain_event(directory, chosen.name, event)
+        elif at_s is None:
+            answer = kind.changes(directory, chosen.name, replica, operator, most)
+        else:
+            answer = kind.explain(directory, chosen.name, at_s, replica)
     if as_json:
         print_json(answer.document)
     else:

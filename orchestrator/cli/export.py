@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from orchestrator.cli.output import JsonFlag, errors, print_json
-from orchestrator.cli.references import DEFAULT_ROOT, RunReference, RunsDir
+from orchestrator.cli.references import DEFAULT_ROOT, RunReference, RunsDir, require_folder
 from orchestrator.errors import BadInput
 from orchestrator.runs.run_directory import RunDirectory, resolve
 
@@ -54,7 +54,7 @@ def export(
 
       promtool tsdb create-blocks-from openmetrics run.om data
 
-      rove export quickstart --openmetrics --start 2026-05-01T12:00:00Z --output run.om
+      rove export latest --openmetrics --start 2026-05-01T12:00:00Z -o run.om
     """
     from orchestrator.live.prometheus.backfill import write
 
@@ -62,6 +62,7 @@ def export(
         raise BadInput("say in which format: --openmetrics is the one there is")
     if as_json and output is None:
         raise BadInput("--json needs --output: both would be written to standard output")
+    require_folder(output)
     directory = resolve(run, runs_dir)
     records = [_records(each, start) for each in _members(directory)]
     with _opened(output) as file:

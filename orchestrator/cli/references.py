@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from orchestrator.errors import BadInput
 from orchestrator.runs.run_directory import LATEST, all_runs
 
 DEFAULT_ROOT = Path("runs")
@@ -23,6 +24,12 @@ def command_line(verb: str, run: str, runs_dir: Path) -> str:
     default = Path(os.environ.get(ROOT_VARIABLE) or DEFAULT_ROOT)
     where = () if runs_dir == default else ("--runs-dir", str(runs_dir))
     return shlex.join(["rove", verb, run, *where])
+
+
+def require_folder(output: Path | None) -> None:
+    """Raises BadInput if the file cannot be written because its folder is not there."""
+    if output is not None and not output.parent.is_dir():
+        raise BadInput(f"--output {output}: there is no folder {output.parent}")
 
 
 def complete_run(context: typer.Context, incomplete: str) -> list[str]:

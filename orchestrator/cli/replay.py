@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.applications import AppOption, recorded_app
+from orchestrator.cli.applications import AppOption, recorded_app, with_failure
 from orchestrator.cli.output import JsonFlag, print_json, print_shown
 from orchestrator.cli.references import DEFAULT_ROOT, RunReference, RunsDir
 from orchestrator.runs.run_directory import resolve
@@ -51,8 +51,9 @@ def replay(
     from orchestrator.planning.application import application
 
     directory = resolve(run, runs_dir)
-    chosen = recorded_app(directory, app, "replay")
-    answer = application(chosen.kind).replay(directory, chosen.name, policy, threshold)
+    with with_failure(directory):
+        chosen = recorded_app(directory, app, "replay")
+        answer = application(chosen.kind).replay(directory, chosen.name, policy, threshold)
     if as_json:
         print_json(answer.document)
     else:

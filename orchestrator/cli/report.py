@@ -10,7 +10,7 @@ import typer
 from orchestrator.cli.analyze import RunReferences
 from orchestrator.cli.output import JsonFlag, console, errors, print_json
 from orchestrator.cli.progress import step
-from orchestrator.cli.references import DEFAULT_ROOT, RunsDir
+from orchestrator.cli.references import DEFAULT_ROOT, RunsDir, require_folder
 from orchestrator.cli.spark_options import MasterOption, SparkConf, chosen_session
 from orchestrator.errors import EXIT_INTERRUPTED, BadInput
 from orchestrator.runs.run_directory import RunDirectory, resolve
@@ -60,6 +60,7 @@ def report(
     """
     if output is not None and len(runs) > 1:
         raise BadInput("--output takes one run; without it, each report goes to its run's directory")
+    require_folder(output)
     directories = [resolve(reference, runs_dir) for reference in runs]
     if files and replay:
         raise BadInput("--files writes what the report shows: a replay has none")

@@ -14,8 +14,9 @@ from orchestrator.results import registry
 from orchestrator.results.cells import cells
 from orchestrator.results.contribution import Breakdown, Column
 from orchestrator.results.gains import gains
-from orchestrator.results.inputs import OLD_KIND, OLD_NAME
+from orchestrator.results.inputs import OLD_KIND, OLD_NAME, read_run
 from orchestrator.results.views import short
+from orchestrator.runs.run_directory import RunDirectory
 
 _NO_VALUE = "–"
 
@@ -32,6 +33,33 @@ class _Column(NamedTuple):
 def cells_of(summary: Mapping[str, Any]) -> list[Cell]:
     """Of a sweep's summary.json or a run's; a single run is a cell of its own, whatever its verdict."""
     return list(summary["cells"]) if "cells" in summary else list(cells([dict(summary)], [True]))
+
+
+def show_summaries(analysed: Sequence[tuple[RunDirectory, Mapping[str, Any]]]) -> None:
+    """Shows runs in one table, and each sweep in one of its own. A run that failed has no figures, and a run
+    that is not valid has its verdict below: neither must look like a result.
+    """
+    alone = [(place, summary) for place, summary in analysed if "cells" not in summary]
+    rows = [cell for place, summary in alone if _has_figures(place, summary) for cell in cells_of(summary)]
+    for each in ([rows] if rows else []) + [cells_of(s) for _, s in analysed if "cells" in s]:
+        show_results(each)
+    for place, summary in analysed:
+        if summary.get("verdict") != "valid":
+            _show_doubts(place, summary)
+
+
+def _has_figures(place: RunDirectory, summary: Mapping[str, Any]) -> bool:
+    """Says whether the run was measured; one that only failed an expectation was."""
+    return summary.get("verdict") != "failed" or read_run(place).is_usable
+
+
+def _show_doubts(place: RunDirectory, summary: Mapping[str, Any]) -> None:
+    verdict = summary.get("verdict")
+    figures = "cells" in summary or _has_figures(place, summary)
+    text = f"{place.experiment} {place.id}: {verdict or 'not judged'}{'' if figures else ', no result'}"
+    console.print(text, markup=False, soft_wrap=True)
+    for reason in summary.get("reasons") or ():
+        console.print(f"  {reason}", markup=False, soft_wrap=True)
 
 
 def applications(rows: Sequence[Cell]) -> dict[str, str]:

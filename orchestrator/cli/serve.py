@@ -26,7 +26,7 @@ def serve(
     what: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[RUN|TOPOLOGY]...",
+            metavar="RUN|TOPOLOGY",
             help=f"{RUN_HELP} Or a topology file with real nodes. Without: all runs.",
             autocompletion=complete_run,
             show_default=False,

@@ -23,6 +23,9 @@ USAGE = {
     "restore": "[NODE…]: what was done by hand to exactly these nodes; without, all of it",
 }
 IN_USE = "in_use"
+OPTIONS = ("--for", "--runs-dir", "--json")
+NEGATIVE_NUMBERS: dict[str, Any] = {"ignore_unknown_options": True}
+"""Lets the parser of options pass -5 on as a word; it passes mistyped options on as well."""
 
 
 def set_(
@@ -32,7 +35,7 @@ def set_(
     ],
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[WORD]...", help="Whom, and how: see the examples.", show_default=False),
+        typer.Argument(metavar="WORD", help="Whom, and how: see the examples.", show_default=False),
     ] = None,
     lasting: Annotated[
         str | None,
@@ -50,6 +53,8 @@ def set_(
     [bold]Examples[/]
 
       rove set latest move n03 120 80
+
+      rove set latest move n03 -5 80
 
       rove set latest cut n01 n02 --for 10s
 
@@ -85,6 +90,9 @@ def wanted_by(action: str, words: Sequence[str], lasting: str | None = None) -> 
     """Returns the fault, without its time, that the words of a command line mean. Raises BadInput."""
     from orchestrator.spec.problems import did_you_mean
 
+    if mistyped := next((word for word in (action, *words) if word.startswith("--")), None):
+        hint = did_you_mean(mistyped, OPTIONS) or f"there are {', '.join(OPTIONS[:-1])} and {OPTIONS[-1]}"
+        raise BadInput(f"there is no option {mistyped}: {hint}")
     if action not in USAGE:
         hint = did_you_mean(action, list(USAGE)) or f"there is {', '.join(USAGE)}"
         raise BadInput(f"there is no action {action!r}: {hint}")

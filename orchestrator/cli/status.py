@@ -27,7 +27,7 @@ _UNREADABLE = "unreadable"
 def status(
     run: Annotated[
         str | None,
-        typer.Argument(metavar="[RUN]", help=RUN_HELP, autocompletion=complete_run, show_default=False),
+        typer.Argument(metavar="RUN", help=RUN_HELP, autocompletion=complete_run, show_default=False),
     ] = None,
     runs_dir: RunsDir = DEFAULT_ROOT,
     as_json: JsonFlag = False,

@@ -29,7 +29,7 @@ FETCH_S = 3.0
 def top(
     run: Annotated[
         str,
-        typer.Argument(metavar="[RUN]", help=RUN_HELP, autocompletion=complete_run, show_default=False),
+        typer.Argument(metavar="RUN", help=RUN_HELP, autocompletion=complete_run, show_default=False),
     ] = LATEST,
     once: Annotated[bool, typer.Option("--once", help="Print the present state and leave.")] = False,
     runs_dir: RunsDir = DEFAULT_ROOT,

@@ -15,7 +15,7 @@ def validate(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE…",
+            metavar="FILE",
             help="Experiment or topology files (YAML).",
             autocompletion=complete_experiment_file,
             show_default=False,

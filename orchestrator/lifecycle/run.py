@@ -12,13 +12,14 @@ from typing import Any
 
 from node_agent.extensions.files import short_name
 from orchestrator.errors import RoveError
+from orchestrator.lifecycle.bounded import PhaseInterrupted, TimeLimit, bounded
 from orchestrator.lifecycle.examination import Examined, agent_crashes, examine
 from orchestrator.lifecycle.interruption import Interruption
 from orchestrator.lifecycle.monitor import Monitor
 from orchestrator.planning.planned import PlannedRun
 from orchestrator.planning.settling import unsettled_note
 from orchestrator.runs import manifest, processes
-from orchestrator.runs.backend import Backend, NodeOutcome, Outcomes, Status
+from orchestrator.runs.backend import Backend, NodeOutcome, Outcomes, Patient, Status
 from orchestrator.runs.checkout import checkout
 from orchestrator.runs.durable import sync_tree
 from orchestrator.runs.events import EventLog
@@ -29,12 +30,12 @@ from orchestrator.runs.phases import (
     Ending,
     Phase,
     PhaseResult,
-    Urgency,
     advance_timeout,
     complete,
     interrupted_by,
     is_wanted,
     judge,
+    virtual_timeout,
 )
 from orchestrator.runs.refused import by_orchestrator
 from orchestrator.runs.run_directory import RunDirectory
@@ -42,7 +43,6 @@ from orchestrator.runs.verdict import Verdict, judge_run
 
 ALL_NODES = 1.0
 PLAN_TIMEOUT_S = 60.0
-CANCEL_GRACE_S = 5.0
 
 CreateBackend = Callable[[PlannedRun, str, Path, Journal], Backend]
 Observer = Callable[[Phase, float], None]
@@ -156,10 +156,11 @@ class Run:
 
     async def _ending(self, phase: Phase, work: Coroutine[Any, Any, Outcomes]) -> tuple[Ending, str]:
         timeout = self._timeout(phase)
+        limit = TimeLimit(timeout, self._waited_s)
         try:
-            outcomes = await bounded(work, timeout, self._interruption, interrupted_by(phase))
+            outcomes = await bounded(work, limit, self._interruption, interrupted_by(phase))
         except TimeoutError:
-            return Ending.TIMED_OUT, f"not done within {timeout:g} s"
+            return Ending.TIMED_OUT, f"not done within {limit}"
         except PhaseInterrupted:
             return Ending.INTERRUPTED, ""
         except RoveError as error:
@@ -185,13 +186,17 @@ class Run:
             unreachable=those(Status.UNREACHABLE),
         )
 
+    def _waited_s(self) -> float:
+        return self._backend.waited_s() if isinstance(self._backend, Patient) else 0.0
+
     def _timeout(self, phase: Phase) -> float:
         timeouts = self._experiment.timeouts
         match phase:
             case Phase.UP:
                 return timeouts.up
             case Phase.CONVERGE:
-                return timeouts.converge
+                virtual = self._experiment.traits.virtual_time
+                return virtual_timeout(timeouts.converge) if virtual else timeouts.converge
             case Phase.WARM_UP:
                 return advance_timeout(self._experiment.warmup)
             case Phase.MEASURE:
@@ -362,29 +367,3 @@ class Run:
             "seeds": self._run.seeds(),
             "files": {},
         }
-
-
-class PhaseInterrupted(Exception):
-    """The user asked to stop before the phase ended."""
-
-
-async def bounded(
-    work: Coroutine[Any, Any, Outcomes], timeout: float, interruption: Interruption, level: Urgency | None
-) -> Outcomes:
-    """Awaits ``work``. Raises TimeoutError, or PhaseInterrupted once the user's urgency reaches ``level``."""
-    task = asyncio.create_task(work)
-    watch = [] if level is None else [asyncio.create_task(interruption.reaches(level))]
-    try:
-        await asyncio.wait([task, *watch], timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            return task.result()
-        if any(watcher.done() for watcher in watch):
-            raise PhaseInterrupted
-        raise TimeoutError
-    finally:
-        for unfinished in (task, *watch):
-            unfinished.cancel()
-        # Bounded as well: work that ignores its cancellation must not delay the teardown.
-        await asyncio.wait([task, *watch], timeout=CANCEL_GRACE_S)
-        if task.done() and not task.cancelled():
-            task.exception()  # marks it as retrieved: an error after the cancellation changes nothing

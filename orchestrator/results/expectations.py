@@ -4,7 +4,6 @@ A name before the metric is that of an application; without one, the only applic
 meant.
 """
 
-import difflib
 import math
 import operator
 import re
@@ -12,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from orchestrator.results import registry
+from orchestrator.results.expectation_hints import meant_metrics, name_hint, number_hint
 
 OPERATORS: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
@@ -22,8 +22,10 @@ OPERATORS: dict[str, Callable[[float, float], bool]] = {
 }
 
 _SHAPE = re.compile(
-    r"\s*(?:(?P<app>[A-Za-z_][\w-]*)\.)?(?P<metric>[A-Za-z_]\w*)\s*(?P<operator>[<>=!]+)\s*(?P<bound>\S+)\s*"
+    r"\s*(?:(?P<app>[A-Za-z_][\w-]*)\.)?(?P<metric>[A-Za-z_]\w*)\s*(?P<operator>[<>=!]+)\s*(?P<bound>\S+(?:\s+[^\s\d]\S*)?)\s*"
 )
+_FIRST_WORD = re.compile(r"\s*(?:[A-Za-z_][\w-]*\.)?([A-Za-z_]\w*)")
+_MEANT = {"=>": ">=", "=<": "<=", "=": "=="}
 
 
 class Expectation(NamedTuple):
@@ -66,26 +68,45 @@ def pattern() -> str:
     )
 
 
+class BadExpectation(ValueError):
+    """An expectation that cannot be read; the text is for the author of the experiment file."""
+
+    def __init__(self, problem: str, hint: str = "") -> None:
+        super().__init__(f"{problem}: {hint}" if hint else problem)
+        self.problem = problem
+        self.hint = hint
+
+
 def parse_expectation(text: str) -> Expectation:
-    """Parses an expectation. Raises ValueError with a message for the author of the experiment file."""
+    """Parses an expectation. Raises BadExpectation."""
     shape = _SHAPE.fullmatch(text)
     if shape is None:
-        raise ValueError(f"{text!r} is not of the form METRIC OPERATOR NUMBER, such as 'loss_ratio < 0.05'")
+        form = "METRIC OPERATOR NUMBER, such as 'loss_ratio < 0.05'"
+        raise BadExpectation(f"{text!r} is not of the form {form}", _hint_of_name(text))
     metric, symbol, number = shape["metric"], shape["operator"], shape["bound"]
-    known = expectable_names()
+    known = {each.name: each for each in registry.expectable()}
     if metric not in known:
-        near = difflib.get_close_matches(metric, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
-        raise ValueError(f"unknown metric {metric!r}: {hint}")
+        raise BadExpectation(f"unknown metric {metric!r}", name_hint(metric, known))
     if symbol not in OPERATORS:
-        raise ValueError(f"unknown operator {symbol!r}: there are {' '.join(OPERATORS)}")
+        meant = _MEANT.get(symbol)
+        hint = f"did you mean {meant}?" if meant else f"there are {' '.join(OPERATORS)}"
+        raise BadExpectation(f"unknown operator {symbol!r}", hint)
     try:
         bound = float(number)
     except ValueError:
         bound = math.nan
     if not math.isfinite(bound):
-        raise ValueError(f"{number!r} is not a number")
+        raise BadExpectation(f"{number!r} is not a number", number_hint(known[metric], symbol, number))
     return Expectation(metric, symbol, bound, shape["app"] or "")
+
+
+def _hint_of_name(text: str) -> str:
+    """Returns which metric a text without the right form begins with, if its name is wrong as well."""
+    word = _FIRST_WORD.match(text)
+    known = expectable_names()
+    if word is None or word[1] in known or not meant_metrics(word[1], known):
+        return ""
+    return name_hint(word[1], known)
 
 
 class Misfit(NamedTuple):

@@ -141,14 +141,28 @@ def _text(value: Any) -> str:
     return json.dumps(value, sort_keys=True, default=str)
 
 
-def compared(groups: Sequence[Group]) -> Document:
-    """Returns the document of the comparison. Raises BadInput if there is nothing to compare."""
+def common_apps(groups: Sequence[Group]) -> dict[str, str]:
+    """Returns the applications that are compared, with their kinds: those that the base and another group
+    have. Raises BadInput if there is nothing to compare. Summaries need to have kinds of applications only.
+    """
     if len(groups) < 2:
         text = "there is only one kind of run: all have the same parameters"
         raise BadInput(f"{text}\nname other runs, or tell them apart with --label, one for each")
     if not any(group.used() for group in groups):
         raise BadInput("none of these runs can be used: they are not valid, or not judged (rove status)")
-    apps = _common_apps(groups)
+    kinds = [_kinds(group) for group in groups]
+    common = {app: kind for app, kind in kinds[0].items() if any(each.get(app) == kind for each in kinds[1:])}
+    if not common:
+        apps = "; ".join(
+            f"{group.label}: {', '.join(found) or 'none'}" for group, found in zip(groups, kinds, strict=True)
+        )
+        raise BadInput(f"these runs have nothing in common: no application of one is in another ({apps})")
+    return common
+
+
+def compared(groups: Sequence[Group]) -> Document:
+    """Returns the document of the comparison. Raises BadInput if there is nothing to compare."""
+    apps = common_apps(groups)
     found = {app: _of_app(app, kind, groups) for app, kind in apps.items()}
     return {
         "base": groups[0].label,
@@ -165,18 +179,6 @@ def _group_document(group: Group) -> Document:
         "seeds": [member.seed for member in group.used()],
         "excluded": [member.summary["run"] for member in group.members if not member.usable],
     }
-
-
-def _common_apps(groups: Sequence[Group]) -> dict[str, str]:
-    """Returns the applications that the base and another group have, with their kinds."""
-    kinds = [_kinds(group) for group in groups]
-    common = {app: kind for app, kind in kinds[0].items() if any(each.get(app) == kind for each in kinds[1:])}
-    if not common:
-        apps = "; ".join(
-            f"{group.label}: {', '.join(found) or 'none'}" for group, found in zip(groups, kinds, strict=True)
-        )
-        raise BadInput(f"these runs have nothing in common: no application of one is in another ({apps})")
-    return common
 
 
 def _kinds(group: Group) -> dict[str, str]:

@@ -118,6 +118,15 @@ class Changeable(Protocol):
     def interventions(self) -> Interventions: ...
 
 
+@runtime_checkable
+class Patient(Protocol):
+    """A backend whose own time does not pass while its processes wait for a processor."""
+
+    def waited_s(self) -> float:
+        """Returns how long its processes have waited for a processor so far. Phases last longer by that."""
+        ...
+
+
 class Backend(Protocol):
     """One run's nodes. Methods are called in this order, each bounded by its phase's timeout."""
 

@@ -27,6 +27,8 @@ class Phase(StrEnum):
 _BEGINS_SOMETHING = (Phase.PLAN, Phase.UP, Phase.CONVERGE, Phase.WARM_UP, Phase.MEASURE)
 _MOST_NAMED = 10
 _PARTICULAR = re.compile(r"\([^)]*\)|\S*\d\S*")
+_SLOWEST = 20.0
+"""So many seconds a simulator may take for a second of virtual time."""
 _SAVES_DATA = (Phase.STOP, Phase.COLLECT)
 
 
@@ -117,4 +119,9 @@ def _named(outcomes: Outcomes) -> str:
 
 def advance_timeout(seconds: float) -> float:
     """Returns a wall-clock limit for ``seconds`` of the run: a simulator may be slower than real time."""
-    return 60.0 + 20.0 * seconds
+    return 60.0 + virtual_timeout(seconds)
+
+
+def virtual_timeout(seconds: float) -> float:
+    """Returns a wall-clock limit for what is bounded by ``seconds`` of virtual time itself."""
+    return _SLOWEST * seconds

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, model_validator
 
 from node_agent.extensions import ExtensionError
-from orchestrator.results.expectations import parse_expectation, pattern
+from orchestrator.results.expectations import BadExpectation, parse_expectation, pattern
 from orchestrator.spec.backends import AUTO, BACKENDS, Traits, traits_of
 from orchestrator.spec.base import Name, Section, Seed
 from orchestrator.spec.problems import shown, unusable
@@ -71,9 +71,15 @@ def _read_expectation(value: Any) -> str:
         raise unusable(f"{shown(value)} is not an expectation", 'write it like "goodput_fps > 1"')
     try:
         parse_expectation(value)
-    except ValueError as error:
-        raise unusable(str(error)) from None
+    except BadExpectation as error:
+        raise unusable(error.problem, error.hint) from None
     return value.strip()
+
+
+def _read_expectations(value: Any) -> Any:
+    if isinstance(value, str):
+        raise unusable(f"{shown(value)}: expected a list", f"write it as one: [{shown(value)}]")
+    return value
 
 
 class _ExpectationSchema:
@@ -104,7 +110,7 @@ class Scenario(Section):
     duration: PositiveDuration = Field(examples=["120s"], description="Measured time, after the warm-up")
     warmup: Duration = Field(default=0.0, description="Time before the measurement starts")
     seed: Seed = 1
-    expect: tuple[ExpectationText, ...] = ()
+    expect: Annotated[tuple[ExpectationText, ...], BeforeValidator(_read_expectations)] = ()
     timeouts: Timeouts = Timeouts()
     converge: Converge = Converge()
     clocks: Clocks = Clocks()

@@ -46,20 +46,26 @@ def _often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleets, "PERIOD_S", 1.0)
 
 
+def _has_our_clock(node: dict[str, Any]) -> bool:
+    clock = node.get("clock")
+    return clock is not None and abs(clock["offset_ms"]) <= clock["uncertainty_ms"] + 1
+
+
 def test_each_node_tells_how_it_is(six: list[SshServer], tmp_path: Path) -> None:
     known = known_hosts(tmp_path / "known", *six[:5]).path
 
     async def act(until: Callable[[Callable[[Nodes], bool]], Awaitable[Nodes]]) -> None:
         first = await until(lambda nodes: True)
         assert {node["state"] for node in first.values()} == {"asking"}
-        nodes = await until(lambda nodes: all(node["state"] != "asking" for node in nodes.values()))
+        await until(lambda nodes: all(node["state"] != "asking" for node in nodes.values()))
+        # Somebody may set this machine's clock during a measurement; the next one is right again.
+        nodes = await until(lambda nodes: sum(map(_has_our_clock, nodes.values())) == 5)
         stranger = nodes.pop(six[5].name)
         assert (stranger["state"], stranger["enrolled"]) == ("not enrolled", False)
         assert "rove enroll" in stranger["why"]
         for node in nodes.values():
             assert (node["state"], node["enrolled"], node["reachable"]) == ("ok", True, True)
             assert node["roles"] == ["camera"]
-            assert abs(node["clock"]["offset_ms"]) <= node["clock"]["uncertainty_ms"] + 1
             assert node["cores"] >= 1 and node["load"] is not None
             assert 0 < node["disk"]["free_bytes"] <= node["disk"]["bytes"]
             assert node["python"].startswith("3.")

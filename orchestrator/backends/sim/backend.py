@@ -14,6 +14,7 @@ from node_agent.model.refusals import Refusal
 from node_agent.telemetry.metrics import Sample
 from orchestrator.backends.sim.protocol import Command, Reply
 from orchestrator.errors import RoveError
+from orchestrator.host_load.processor_wait import waited_for_processor_s
 from orchestrator.runs import processes
 from orchestrator.runs.backend import NodeNotSeen, Outcomes, Progress, Seen
 from orchestrator.runs.journal import Journal
@@ -42,6 +43,13 @@ class SimBackend:
 
     def now_ns(self) -> int:
         return self._now_ns
+
+    def waited_s(self) -> float:
+        """Virtual time does not pass while the simulator waits for a processor."""
+        process = self._process
+        if process is None or process.returncode is not None:
+            return 0.0
+        return waited_for_processor_s(process.pid)
 
     async def up(self, progress: Progress) -> Outcomes:
         intent = self._journal.intend("process", mark=self._run_id, what="simulator")

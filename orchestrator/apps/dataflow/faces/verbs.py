@@ -26,7 +26,7 @@ def add(
     images: Annotated[
         list[Path],
         typer.Argument(
-            metavar="IMAGE…",
+            metavar="IMAGE",
             help="Pictures of that person, or folders of them: one face in each.",
             show_default=False,
         ),

@@ -10,7 +10,9 @@ from typer.testing import CliRunner
 
 from orchestrator.analytics.layout import VERSION
 from orchestrator.cli.app import app
+from orchestrator.cli.results import show_summaries
 from orchestrator.errors import BadInput, RoveError
+from orchestrator.runs.run_directory import RunDirectory
 from tests.synthetic_runs import known_run
 
 
@@ -77,3 +79,41 @@ def test_a_master_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.Monke
             found = refused(tmp_path, *arguments, "--master", url)
             assert f"no Spark master answers at {url} (Connection refused): start it" in str(found)
     assert not (tmp_path / ".tables").exists()
+
+
+@pytest.mark.parametrize(
+    ("verdict", "expectations", "table", "said"),
+    [
+        ("valid", [], True, ""),
+        ("invalid", [], True, "known one: invalid\n  the radio was late\n"),
+        ("failed", [], False, "known one: failed, no result\n  the radio was late\n"),
+        ("failed", [{"holds": False}], True, "known one: failed\n  the radio was late\n"),
+        (None, [], True, "known one: not judged\n  the radio was late\n"),
+    ],
+)
+def test_a_run_that_failed_is_not_shown_as_a_result(
+    tmp_path: Path,
+    verdict: str | None,
+    expectations: list[object],
+    table: bool,
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    directory = RunDirectory(known_run(tmp_path, run="one").write())
+    phases = [{"phase": "measure", "seconds": 1.0, "outcome": "ok" if expectations else "failed"}]
+    document = {"verdict": verdict, "reasons": [], "phases": phases, "expectations": expectations}
+    directory.verdict.write_text(json.dumps(document))
+    metrics = {"goodput_fps": 0.0, "offered_fps": 0.0}
+    summary = {
+        "run": "one",
+        "factors": {},
+        "seed": 1,
+        "verdict": verdict,
+        "reasons": ["the radio was late"],
+        "metrics": {},
+        "apps": {"query": {"kind": "query", "metrics": metrics}},
+    }
+    show_summaries([(directory, summary)])
+    shown = capsys.readouterr().out
+    assert ("goodput" in shown) is table
+    assert shown[shown.find("known one") :] == said if said else "known one" not in shown

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -202,7 +203,19 @@ def test_a_phase_that_hangs_is_given_up_after_its_timeout(tmp_path: Path) -> Non
     impatient = experiment(timeouts={"converge": 0.05})
     (run,) = perform(tmp_path, Stage(converge=forever), impatient).runs
     assert run.verdict.verdict is Judgement.INVALID
-    assert run.verdict.reasons[0] == "converge timed out: not done within 0.05 s"
+    assert (
+        run.verdict.reasons[0] == "converge timed out: not done within 1 s"
+    )  # twenty times, in virtual time
+
+
+def test_time_in_which_a_simulator_waits_for_a_processor_does_not_count(tmp_path: Path) -> None:
+    async def slow(backend: ScriptedBackend) -> None:
+        begun = time.monotonic()
+        backend.waited_s = lambda: time.monotonic() - begun  # type: ignore[attr-defined]
+        await asyncio.sleep(1.5)
+
+    (run,) = perform(tmp_path, Stage(up=slow), experiment(timeouts={"up": 0.5})).runs
+    assert run.verdict.verdict is Judgement.VALID
 
 
 def test_agents_that_were_not_stopped_make_the_run_invalid(tmp_path: Path) -> None:

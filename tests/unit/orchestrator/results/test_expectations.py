@@ -7,6 +7,7 @@ import pytest
 
 from orchestrator.results import registry
 from orchestrator.results.expectations import (
+    BadExpectation,
     Expectation,
     evaluate_expectations,
     expectable_names,
@@ -106,3 +107,25 @@ def test_to_read_an_expectation_takes_neither_spark_nor_matplotlib() -> None:
         "parse('rank1 > 0.5'); sys.exit(bool({'pyspark', 'matplotlib', 'cv2'} & sys.modules.keys()))"
     )
     assert subprocess.run([sys.executable, "-c", code], timeout=30).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("loss < 0.05", "did you mean loss_ratio?"),
+        ("shed_ratoi < 0.05", "did you mean shed_ratio?"),
+        ("flow_delay < 1", "flow_delay_mean_s, flow_delay_p50_s, flow_delay_p95_s or flow_delay_max_s?"),
+        ("Goodput-fps > 1", "did you mean goodput_fps or goodput_kbps?"),
+        ("loss_ratio < 5%", "write loss_ratio < 0.05: a share, of 1"),
+        ("latency_p95_s < 200 ms", "write latency_p95_s < 0.2: it is in s"),
+        ("latency_p95_s < 2 min", "write latency_p95_s < 120: it is in s"),
+        ("latency_p95_s < 2 fps", "write no unit: it is in s"),
+        ("flow_throughput_bps > 10 kb/s", "write flow_throughput_bps > 10000: it is in bit/s"),
+        ("goodput_fps => 1", "did you mean >=?"),
+    ],
+)
+def test_the_hint_names_what_is_probably_meant(text: str, hint: str) -> None:
+    with pytest.raises(BadExpectation) as raised:
+        parse_expectation(text)
+    assert raised.value.hint.endswith(hint)
+    assert str(raised.value).startswith(raised.value.problem)

@@ -170,3 +170,26 @@ def test_labels_are_one_for_each(tmp_path: Path) -> None:
     assert isinstance(same.exception, BadInput)
     shown = runner.invoke(app, [*command, "--label", "before", "--label", "after"], env={"COLUMNS": "150"})
     assert "after has 1.00 × the goodput of before (1 pair of the same seed)" in shown.output
+
+
+def test_whether_runs_have_anything_in_common_is_said_before_spark_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def analyze(*_: Any) -> None:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr("orchestrator.analytics.pipeline.analyze", analyze)
+    for run, kind in (("one", "query"), ("two", "flows")):
+        written(tmp_path, run, 1, 1, 5.0)
+        directory = tmp_path / "demo" / run
+        (directory / "summary.json").unlink()
+        manifest = json.loads((directory / "manifest.json").read_text())
+        if kind == "flows":  # without "apps" it is an old run of a query
+            manifest["apps"] = {"flows": {"kind": "flows", "flows": []}}
+        (directory / "manifest.json").write_text(json.dumps(manifest))
+    for runs, text in (
+        (["one", "two"], "these runs have nothing in common: no application of one is in another"),
+        (["one"], "there is only one kind of run"),
+    ):
+        answer = runner.invoke(app, ["compare", *runs, "--runs-dir", str(tmp_path)])
+        assert isinstance(answer.exception, BadInput) and text in str(answer.exception), answer.output
