@@ -21,7 +21,9 @@ from orchestrator.mobility.fcd import Vehicles, parse_fcd
 from orchestrator.mobility.streets import Streets, read_streets, routes_file
 from orchestrator.mobility.sumo import SumoTraffic
 from orchestrator.mobility.trace_file import read_text
-from orchestrator.model.trace import Area
+from orchestrator.model.trace import Area as Size
+from orchestrator.model.trace import Sample
+from orchestrator.spec.area import Area
 
 AREA = (7700.0, 3500.0)
 Place = tuple[float, float]
@@ -30,7 +32,7 @@ Place = tuple[float, float]
 class Errands(SumoTraffic):
     """Vehicles drive to a random street by a shortest way, then to the next one."""
 
-    def simulate(self, folder: Path, nodes: tuple[str, ...], area: Area, seed: int, until: float) -> Vehicles:
+    def simulate(self, folder: Path, nodes: tuple[str, ...], area: Size, seed: int, until: float) -> Vehicles:
         columns, rows = self._junctions(area)
         self._build(folder, columns, rows)
         streets = read_streets(folder / "streets.net.xml")
@@ -115,13 +117,13 @@ class Traffic:
 
 
 def drives(names: Sequence[str], seed: int, seconds: float) -> dict[str, list[Place]]:
-    found = Errands(model="sumo").drives(tuple(names), AREA, seed, seconds)
+    found = Errands(model="sumo").drives(tuple(names), Area(*AREA), seed, seconds)
     return {name: _each_second(samples, int(seconds)) for name, samples in found.items()}
 
 
-def _each_second(samples: Sequence[Sequence[float]], seconds: int) -> list[Place]:
+def _each_second(samples: Sequence[Sample], seconds: int) -> list[Place]:
     """SUMO's steps are seconds; a vehicle that appears late stands where it will appear."""
-    by_second = {round(each[0]): (round(each[1], 1), round(each[2], 1)) for each in samples}
+    by_second = {round(t): (round(x, 1), round(y, 1)) for t, x, y, *_ in samples}
     here = by_second[min(by_second)]
     found = []
     for t in range(seconds + 1):
