@@ -9,14 +9,27 @@ from node_agent.migration.situation import Operator, Situation
 from node_agent.migration.time_graph import time_graph
 
 
+class Case(NamedTuple):
+    """What neighbours may do, and how likely that is; ``costs``: of placements then."""
+
+    chance: float
+    situation: Situation
+    costs: Costs
+
+
 class Created(NamedTuple):
     """A plan, how many latency limits it breaks over all steps and streams, its cost, and what other
-    placements would cost."""
+    placements would cost.
+
+    ``cases``: of an uncertain plan, which is carried out by choosing between its sequences, what it was made
+    for. Limits broken and costs are expected ones then.
+    """
 
     plan: Plan
-    broken: int
+    broken: float
     cost: float
     costs: Costs
+    cases: tuple[Case, ...] = ()
 
 
 def create_plan(situation: Situation) -> Created:

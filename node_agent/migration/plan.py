@@ -90,6 +90,14 @@ class Plan:
             raise MigrationError("an uncertain plan has several hosts for a step")
         return tuple(stage[0].host for stage in self.stages)
 
+    def brokers(self) -> tuple[str, ...]:
+        """All that occur, in order of their names."""
+        return tuple(sorted({host for stage in self.stages for each in stage for host in each.hosts}))
+
+    def hosts_during(self, t: float) -> frozenset[str]:
+        """Where it may be at a time; before and after its steps, as in the first and last one."""
+        return frozenset(host for each in self.stages[self.steps.index(t)] for host in each.hosts)
+
     def probabilities(self) -> tuple[tuple[float, ...], ...]:
         """By step, how likely each expected placement is."""
         if self.certain:

@@ -14,8 +14,7 @@ Messages may be late and out of order; they must not be lost.
 
 from dataclasses import dataclass, field
 
-from node_agent.migration.costs import plan_cost
-from node_agent.migration.create import Created, create_plan, hosts_at
+from node_agent.migration.create import Created, create_plan
 from node_agent.migration.messages import (
     Message,
     PlanAccepted,
@@ -27,6 +26,7 @@ from node_agent.migration.messages import (
     Sent,
 )
 from node_agent.migration.plan import Plan
+from node_agent.migration.policies import Policy, weigh
 from node_agent.migration.reservations import spans_at
 from node_agent.migration.situation import Operator, Situation, World
 
@@ -58,6 +58,8 @@ class Planner:
     """One operator's.
 
     ``plan``: what it follows, reserved at its brokers as version 0. ``plans``: what its neighbours follow.
+    ``policy``: how it plans if theirs are uncertain; only with the weighted sum is it shown that coordination
+    ends and never raises the total cost.
 
     ```python
     planner = Planner(operator, world, "b1", plan, {"source": plan_of_source})
@@ -71,6 +73,7 @@ class Planner:
     host: str
     plan: Plan
     plans: dict[str, Plan]
+    policy: Policy = create_plan
     version: int = 0
     stable: int = 0
     """The version of ``plan``."""
@@ -128,11 +131,11 @@ class Planner:
         if not self.wishes or self.candidate is not None or self.held:
             return []
         self.wishes = False
-        found = create_plan(self.situation())
+        found = self.policy(self.situation())
         if not self.is_better(found):
             return []
         self.version += 1
-        hosts = sorted(set(found.plan.hosts()))
+        hosts = found.plan.brokers()
         self.candidate = Candidate(found.plan, self.version, set(hosts))
         return [
             Sent(host, Reserve(self.version, self.operator.need, spans_at(found.plan, host)))
@@ -141,8 +144,7 @@ class Planner:
 
     def is_better(self, found: Created) -> bool:
         """Whether it breaks fewer latency limits than the plan followed now, or as many at a lower cost."""
-        hosts = hosts_at(self.plan, self.world.steps)
-        broken, cost = plan_cost(self.situation(), hosts, found.costs)
+        broken, cost = weigh(self.plan, self.situation(), found)
         if found.broken != broken:
             return found.broken < broken
         return found.cost < cost - WORTH * max(cost, found.cost)
@@ -213,7 +215,7 @@ class Planner:
         self.taken += 1
         return [
             *self._tell(PlanDecided(mine.version, True)),
-            *(Sent(host, Revoke(last)) for host in sorted(set(old.hosts()))),
+            *(Sent(host, Revoke(last)) for host in old.brokers()),
             *self._go_on(),
         ]
 
@@ -224,7 +226,7 @@ class Planner:
             return []
         self.candidate = None
         told = self._tell(PlanDecided(mine.version, False)) if mine.asked else []
-        return [*told, *(Sent(host, Revoke(mine.version)) for host in sorted(set(mine.plan.hosts())))]
+        return [*told, *(Sent(host, Revoke(mine.version)) for host in mine.plan.brokers())]
 
     def _asked_ones(self) -> set[str]:
         """Neighbours that plan themselves."""

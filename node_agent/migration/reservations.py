@@ -13,16 +13,16 @@ Span = tuple[float, float]
 
 
 def spans_at(plan: Plan, broker: str) -> tuple[Span, ...]:
-    """When a plan needs a broker: from the first byte of state that is copied there. After the end of the
+    """When a plan may need a broker: from the first byte of state that is copied there. After the end of the
     plan the operator stays at its last host."""
     times = (*plan.steps.times[1:], inf)
     found: list[Span] = []
     for k, (stage, end) in enumerate(zip(plan.stages, times, strict=True)):
-        if broker not in stage[0].hosts:
+        here = [each for each in stage if broker in each.hosts]
+        if not here:
             continue
-        begin = plan.steps.times[k]
-        if stage[0].copy_at is not None:
-            begin = min(begin, stage[0].copy_at)
+        copied = [each.copy_at for each in here if each.copy_at is not None]
+        begin = min([plan.steps.times[k], *copied])
         if found and begin <= found[-1][1]:
             found[-1] = (found[-1][0], end)
         else:

@@ -7,6 +7,7 @@ between brokers without latency between them.
 from heapq import nsmallest
 from itertools import pairwise
 from math import inf
+from operator import itemgetter
 from typing import NamedTuple
 
 from node_agent.migration.plan import TOLERANCE
@@ -35,24 +36,47 @@ def shortest_path(graph: TimeGraph) -> Path:
     for k in range(1, last + 1):
         leaving = [_leaving(graph, best, begins[k], k) for begins in graph.begins]
         staying = _leaving(graph, best, k - 1, k)
-        lowest = min(map(min, leaving))
+        bounds = [min(column) for column in zip(*leaving, strict=True)]
+        order = sorted(range(count), key=bounds.__getitem__)
         for i in graph.vertices[k]:
             found, origin, fewest = staying[i], (k - 1, i), moves[k - 1][i]
-            if i not in graph.forced[k] and lowest + nearest[i] <= found * (1 + TOLERANCE):
-                ways = [leaving[c][p] + m for p, (c, m) in enumerate(zip(kinds[i], into[i], strict=True))]
-                least = min(ways)
-                if least < inf and least <= found * (1 + TOLERANCE):
-                    for p, cost in enumerate(ways):
-                        if cost > least * (1 + TOLERANCE):
-                            continue
-                        begin = graph.begins[kinds[i][p]][k]
-                        fewer = moves[begin][p] + 1 < fewest
-                        if cost < found * (1 - TOLERANCE) or (fewer and cost <= found * (1 + TOLERANCE)):
-                            found, origin, fewest = cost, (begin, p), moves[begin][p] + 1
+            if i not in graph.forced[k] and bounds[order[0]] + nearest[i] <= found * (1 + TOLERANCE):
+                ways = _worthwhile(order, bounds, found, nearest[i], leaving, kinds[i], into[i])
+                least = min(ways, default=(inf, NEVER))[0]
+                for cost, p in ways:
+                    if cost > least * (1 + TOLERANCE):
+                        continue
+                    begin = graph.begins[kinds[i][p]][k]
+                    fewer = moves[begin][p] + 1 < fewest
+                    if cost < found * (1 - TOLERANCE) or (fewer and cost <= found * (1 + TOLERANCE)):
+                        found, origin, fewest = cost, (begin, p), moves[begin][p] + 1
             best[k][i], back[k][i], moves[k][i] = found, origin, fewest
     final = _leaving(graph, best, last, last + 1)
     end = min(graph.vertices[last], key=lambda i: (round_cost(final[i], min(final)), moves[last][i], i))
     return _path(graph, final[end], _walk(back, last, end))
+
+
+def _worthwhile(
+    order: list[int],
+    bounds: list[float],
+    least: float,
+    nearest: float,
+    leaving: list[list[float]],
+    kinds: list[int],
+    into: list[float],
+) -> list[tuple[float, int]]:
+    """Costs of migrations from other targets, by target, but for those that cannot be as cheap as the best of
+    them or as ``least``. ``order``: targets by ``bounds``, the least that they begin at; ``nearest``: what
+    the cheapest migration costs."""
+    found, most = [], least * (1 + TOLERANCE)
+    for p in order:
+        if bounds[p] + nearest > most or bounds[p] == inf:
+            break
+        cost = leaving[kinds[p]][p] + into[p]
+        if cost < inf:
+            found.append((cost, p))
+            most = min(most, cost * (1 + TOLERANCE))
+    return sorted(found, key=itemgetter(1))
 
 
 def _leaving(graph: TimeGraph, best: list[list[float]], begin: int, k: int) -> list[float]:

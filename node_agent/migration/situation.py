@@ -108,7 +108,7 @@ class Situation:
         """Brokers to consider, in the network's order; the current host always is one."""
         wanted = {self.host, *self.world.targets}
         if self.reserved is not None:
-            wanted.update(self.reserved.hosts())
+            wanted.update(self.reserved.brokers())
         return tuple(name for name in self.world.network.brokers if name in wanted)
 
     def may_run(self) -> tuple[frozenset[str], ...]:
@@ -118,5 +118,4 @@ class Situation:
         open_ones = frozenset(name for name in self.targets() if name not in closed)
         if self.reserved is None:
             return (open_ones | {self.host},) * len(self.world.steps.times)
-        hosts, steps = self.reserved.hosts(), self.reserved.steps
-        return tuple(open_ones | {hosts[steps.index(t)]} for t in self.world.steps.times)
+        return tuple(open_ones | self.reserved.hosts_during(t) for t in self.world.steps.times)

@@ -66,7 +66,7 @@ def time_graph(situation: Situation) -> TimeGraph:
         situation, targets, start, found, [[start]], [frozenset()], until, [[0] * count], moving, kind, begins
     )
     room = situation.may_run()
-    used = frozenset() if situation.reserved is None else frozenset(situation.reserved.hosts())
+    used = frozenset() if situation.reserved is None else frozenset(situation.reserved.brokers())
     reached = [{start}]
     for k in range(1, len(steps.times)):
         graph.since.append(_since(graph, k))
