@@ -187,8 +187,7 @@ class Broker:
                 self._site.refused += 1
 
     def _hear(self, upto: Iterable[tuple[str, float]], *, itself: bool) -> None:
-        grew = [self._progress.hear(client, t, itself=itself) for client, t in upto]
-        if any(grew):
+        if self._progress.hear_all(upto, itself=itself):
             for run in self._runs.values():
                 run.progress(self.arrived)
             for home in self._homes.values():
