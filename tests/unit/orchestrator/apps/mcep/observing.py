@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.mcep.oracle import Oracle
 from node_agent.apps.mcep.channel import Marker
 from node_agent.apps.mcep.config import QueryConfig, query_of, readings_of
-from node_agent.apps.mcep.geometry import Circle
+from node_agent.apps.mcep.geometry import Circle, Point
 from node_agent.apps.mcep.model import Event, Query, atomic
 from node_agent.telemetry.segments import read_records
 from orchestrator.apps.mcep.plan import Recorded
@@ -88,7 +88,8 @@ def _marker(query: Query, switch: dict[str, Any]) -> Marker:
 def outside(recorded: Recorded, found: Iterable[dict[str, Any]], switches: Iterable[dict[str, Any]]) -> int:
     """How many ancestors of results were not in the region of the epoch."""
     regions = {(each["query"], each["epoch"]): each for each in switches}
-    places = {f"{each.source}#{each.seq}": each.place for each in seen_by(recorded)}
+    seen = seen_by(recorded)
+    places = {f"{each.source}#{each.seq}": each.place for each in seen if isinstance(each.place, Point)}
     count = 0
     for each in found:
         region = regions[each["query"], each["epoch"]]
