@@ -398,6 +398,76 @@ def test_moving_interests_are_shown_with_situations_regions_and_brokers(page: Pa
         expect(page.get_by_test_id("brokers")).to_contain_text("345")
 
 
+def test_the_map_draws_interests_where_they_were_and_areas_of_brokers(page: Page) -> None:
+    """At their places, on the scale of the map, in their forms; none before they begin or after they end."""
+    head, changes = make_world(World())
+    corners = [[0, 0], [600, 0], [600, 1200], [0, 1200]]
+    view = {
+        "situations": [
+            {"name": "near", "focal": "n01", "shape": "circle"},
+            {"name": "box", "focal": "nobody", "shape": "square"},
+            {"name": "bad", "focal": 7, "shape": HOSTILE},
+        ],
+        "brokers": ["n02"],
+        "areas": [{"broker": "n02", "corners": corners}, {"broker": "n03", "corners": [[0, "x"]] * 3}, 7],
+    }
+    told = [
+        Change(20.0, "watch", "region", "near", {"epoch": 1, "x": 400.0, "y": 250.0, "radius": 200.0}),
+        Change(20.0, "watch", "region", "box", {"epoch": 1, "x": 900.0, "y": 900.0, "radius": 150.0}),
+        Change(20.0, "watch", "region", "bad", {"epoch": 1, "x": "1", "y": [], "radius": -3}),
+        Change(30.0, "watch", "region", "near", {"epoch": 2, "x": 700.0, "y": 250.0, "radius": 200.0}),
+        Change(40.0, "watch", "region", "near", {"epoch": 3, "x": None, "y": None, "radius": None}),
+    ]
+    changes = sorted([*changes, *told], key=lambda each: each.t)
+    head = {**head, "apps": [{"name": "watch", "kind": "interest", "view": view}]}
+    with MockServer(head, changes) as server:
+        go(page, server.url("?run=x#t=25"))
+        expect(page.locator(".legend")).to_contain_text("interest")
+        expect(page.locator(".legend")).to_contain_text("area of a broker")
+        first, square = interest(page, "near"), interest(page, "box")
+        assert first is not None and square is not None and interest(page, "bad") is None
+        show(page, 35)
+        page.wait_for_function("x => roveStats.where('interest', 'near')?.[0] > x + 20", arg=first[0])
+        moved = interest(page, "near")
+        assert moved is not None and moved[1] == pytest.approx(first[1], abs=0.01)
+        scale = (moved[0] - first[0]) / 300  # pixels for a metre
+        assert square[0] - first[0] == pytest.approx((1050 - 600) * scale, abs=0.01)
+        assert first[1] - square[1] == pytest.approx((900 - 250) * scale, abs=0.01)
+        corner = square[0] - 300 * scale, square[1] + 150 * scale
+        outside = square[0] + 12, square[1]
+        circle, square_corner, plain = colours_at(page, [(moved[0], moved[1]), corner, outside])
+        assert circle != plain and square_corner != plain
+        show(page, 45)
+        page.wait_for_function("() => roveStats.where('interest', 'near') === null")
+        assert interest(page, "box") == pytest.approx(square, abs=0.01)
+        show(page, 10)
+        page.wait_for_function("() => roveStats.where('interest', 'box') === null")
+
+
+def interest(page: Page, name: str) -> list[float] | None:
+    """The right edge of an interest on the map's canvas."""
+    found: list[float] | None = page.evaluate("name => roveStats.where('interest', name)", name)
+    return found
+
+
+def show(page: Page, t: float) -> None:
+    page.get_by_test_id("slider").fill(str(t))
+
+
+def colours_at(page: Page, places: list[tuple[float, float]]) -> list[list[int]]:
+    """Of pixels on the map's canvas; reads it once."""
+    found: list[list[int]] = page.get_by_test_id("map").evaluate(
+        """(map, places) => {
+          const ratio = map.width / map.clientWidth;
+          const { data } = map.getContext('2d').getImageData(0, 0, map.width, map.height);
+          const begin = (x, y) => 4 * (Math.floor(y * ratio) * map.width + Math.floor(x * ratio));
+          return places.map(([x, y]) => [...data.slice(begin(x, y), begin(x, y) + 4)]);
+        }""",
+        places,
+    )
+    return found
+
+
 def test_a_copied_address_leads_to_the_moment(page: Page, finished: MockServer) -> None:
     go(page, finished.url("?run=x"))
     page.get_by_test_id("slider").fill("33.3")

@@ -7,6 +7,7 @@ areas.leaf(Point(750, 100))   # "b2"
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 
 from node_agent.apps.mcep.covering import find_fault
@@ -26,11 +27,19 @@ class Areas:
     boxes: Mapping[str, Box]
     polygons: Mapping[str, Polygon] = field(default_factory=dict)
 
+    @cached_property
+    def _served(self) -> tuple[tuple[str, tuple[float, float, float, float], Polygon | None], ...]:
+        """Laid out for ``leaf``, which is asked for each event."""
+        return tuple(
+            (name, (box.x0, box.y0, box.x1, box.y1), self.polygons.get(name))
+            for name, box in self.boxes.items()
+        )
+
     def leaf(self, point: Point) -> str:
         """The broker of a place; of a place that nobody has, the nearest."""
-        for name, box in self.boxes.items():
-            polygon = self.polygons.get(name)
-            if contains(box, point) and (polygon is None or contains(polygon, point)):
+        x, y = point
+        for name, (x0, y0, x1, y1), polygon in self._served:
+            if x0 <= x <= x1 and y0 <= y <= y1 and (polygon is None or contains(polygon, point)):
                 return name
         return min(self.boxes, key=lambda name: (self._apart(name, point), name))
 

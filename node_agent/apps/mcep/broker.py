@@ -43,6 +43,8 @@ class Broker:
         self.brokers = deployment.brokers
         self._clients = frozenset(deployment.clients)
         self._progress = Progress(deployment.clients)
+        self._numbers: dict[str, int] = {}
+        """By client, the number of its last event here."""
         self._local: deque[Said] = deque()
         self._out: list[Sent] = []
         self._site = Site(name, deployment.brokers, Storage(deployment.ttl), self._send, lambda: self.arrived)
@@ -178,17 +180,19 @@ class Broker:
         home.done(who[1])
 
     def _keep(self, sender: str, events: Iterable[Event]) -> None:
-        """What is said after its time may already have been left out of results: it does not count."""
+        """What is said after its time may already have been left out of results: it does not count. Nor
+        does an event whose number came before: no two are at the same place in the order."""
         for event in events:
             is_own = event.source == sender and isinstance(event.place, Point)
-            if is_own and event.t >= self._progress.of(sender):
+            is_new = event.seq > self._numbers.get(sender, -1)
+            if is_own and is_new and event.t >= self._progress.of(sender):
+                self._numbers[sender] = event.seq
                 self._site.storage.add(event)
             else:
                 self._site.refused += 1
 
     def _hear(self, upto: Iterable[tuple[str, float]], *, itself: bool) -> None:
-        grew = [self._progress.hear(client, t, itself=itself) for client, t in upto]
-        if any(grew):
+        if self._progress.hear_all(upto, itself=itself):
             for run in self._runs.values():
                 run.progress(self.arrived)
             for home in self._homes.values():

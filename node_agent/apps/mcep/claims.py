@@ -1,12 +1,12 @@
 """What a node may say to another: a client about itself, a broker about its own streams, a home about its
 queries."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from node_agent.apps.mcep.channel import Marker, Message
+from node_agent.apps.mcep.channel import Heartbeat, Marker, Message
 from node_agent.apps.mcep.config import types_of
 from node_agent.apps.mcep.deployment import Deployed, Deployment
-from node_agent.apps.mcep.geometry import Point
+from node_agent.apps.mcep.geometry import Point, bounds
 from node_agent.apps.mcep.graph import CONSUMER
 from node_agent.apps.mcep.messages import (
     Answered,
@@ -20,12 +20,15 @@ from node_agent.apps.mcep.messages import (
     Streamed,
     UpTo,
 )
-from node_agent.apps.mcep.model import Event
+from node_agent.apps.mcep.model import FAR_S, Event, Value
+from node_agent.apps.mcep.progress import GONE
 from node_agent.apps.mcep.switching import Switch
 
-FAR_S = 30 * 86400.0
-"""No moment of a run is later."""
 FAR_M = 1e8
+FAR_VALUE = 1e12
+"""No number of an event is larger, so operators can add some of them up."""
+MOST_ATTRIBUTES, MOST_TEXT = 32, 4000
+"""Of an event: attributes, and characters of them together. Brokers keep events for a while."""
 
 
 class Claims:
@@ -62,12 +65,16 @@ class Claims:
         match said:
             case Seen(events):
                 return "sender" if sender not in self._clients else self._unseen(sender, events)
-            case UpTo():
-                return None if sender in self._clients else "sender"
+            case UpTo(t):
+                if sender not in self._clients:
+                    return "sender"
+                return None if _is_word(t) else "time"
             case Known(upto):
                 if sender not in self._brokers:
                     return "sender"
-                return None if all(client in self._clients for client, _ in upto) else "client"
+                if not all(client in self._clients for client, _ in upto):
+                    return "client"
+                return None if all(_is_word(t) for _, t in upto) else "time"
             case Located() | Ordered() | Answered() | Streamed():
                 query = self._queries.get(query_of_run(said.query))
                 return "query" if query is None else self._of_query(sender, said, query)
@@ -83,6 +90,8 @@ class Claims:
                 return "type"
             if not (0 <= event.t <= FAR_S and _is_near(event.place)):
                 return "place"
+            if not _are_bounded(event.attributes):
+                return "attributes"
         return None
 
     def _of_query(
@@ -97,8 +106,10 @@ class Claims:
                 if sender != query.home:
                     return "sender"
                 return _misorders(order.marker, query) if isinstance(order, Switch) else None
-            case Answered():
-                return None if self._receiver == query.home and sender in self._brokers else "sender"
+            case Answered(_, answer):
+                if self._receiver != query.home or sender not in self._brokers:
+                    return "sender"
+                return None if answer.position <= FAR_S else "time"
             case Streamed(_, successor, channel, message):
                 stream = (channel.producer, successor)
                 if stream not in self._streams[query.name] or query.host(successor) != self._receiver:
@@ -116,7 +127,11 @@ class Claims:
             source = next((each for each in query.query.graph.sources if each.name == producer), None)
             if source is not None and (message.type != source.type or not _is_near(message.place)):
                 return "event"
+            if not _are_bounded(message.attributes):
+                return "attributes"
             return None if -FAR_S <= message.t <= FAR_S else "time"
+        if isinstance(message, Heartbeat):
+            return None if message.t <= FAR_S else "time"
         return None
 
 
@@ -128,8 +143,25 @@ def query_of_run(name: str) -> str:
 def _misorders(marker: Marker, query: Deployed) -> str | None:
     graph = query.query.graph
     named = marker.points.keys() == set(graph.order) and marker.touched <= graph.below[CONSUMER]
-    return None if named and marker.epoch >= 1 and -FAR_S <= marker.t <= FAR_S else "marker"
+    region = marker.region
+    box = None if region is None else bounds(region)
+    far = box is not None and max(abs(box.x0), abs(box.y0), abs(box.x1), abs(box.y1)) > 2 * FAR_M
+    return None if named and marker.epoch >= 1 and -FAR_S <= marker.t <= FAR_S and not far else "marker"
 
 
 def _is_near(place: object) -> bool:
     return isinstance(place, Point) and abs(place.x) <= FAR_M and abs(place.y) <= FAR_M
+
+
+def _is_word(t: float) -> bool:
+    return t <= FAR_S or t == GONE
+
+
+def _are_bounded(attributes: Mapping[str, Value]) -> bool:
+    sizes = (len(name) + (len(value) if isinstance(value, str) else 8) for name, value in attributes.items())
+    numbers = (value for value in attributes.values() if not isinstance(value, str))
+    return (
+        len(attributes) <= MOST_ATTRIBUTES
+        and sum(sizes) <= MOST_TEXT
+        and all(-FAR_VALUE <= each <= FAR_VALUE for each in numbers)
+    )

@@ -28,6 +28,8 @@ class Client:
         self.refused = 0
         self._areas, self._homes = areas, dict(homes or {})
         self._leaf: str | None = None
+        self._asked: tuple[Point, str] | None = None
+        """The last place whose broker was looked for, and the broker."""
         self._seq = 0
         self._said = -math.inf
         self._unacknowledged: dict[str, deque[tuple[int, float]]] = {}
@@ -59,17 +61,26 @@ class Client:
         """A sensor saw something. Times never decrease."""
         event = atomic(type, t, place, self._seq, self.name, attributes)
         self._seq += 1
-        broker = self._areas.leaf(place)
-        self._unacknowledged.setdefault(broker, deque()).append((event.seq, t))
+        broker = self._leaf_of(place)
+        waiting = self._unacknowledged.get(broker)
+        if waiting is None:
+            waiting = self._unacknowledged[broker] = deque()
+        waiting.append((event.seq, t))
         return event, [(broker, Seen((event,)))]
 
     def move(self, place: Point, t: float) -> list[Sent]:
         """The client is at a place now, and has told all that it saw before ``t``."""
-        leaf = self._areas.leaf(place)
+        leaf = self._leaf_of(place)
         if self._leaf is not None and leaf != self._leaf:
             self.handovers += 1
         self._leaf = leaf
         return self._tell_place(place, t) + self.tell(t)
+
+    def _leaf_of(self, place: Point) -> str:
+        """A client mostly sees something where it is: the same place is asked for twice."""
+        if self._asked is None or self._asked[0] != place:
+            self._asked = place, self._areas.leaf(place)
+        return self._asked[1]
 
     def leave(self, t: float) -> list[Sent]:
         """It sees nothing more, and its queries end. Call ``tell(GONE)`` until all is acknowledged."""
@@ -109,9 +120,13 @@ class Client:
         """It saw nothing else before ``t``."""
         if self._leaf is None:
             return []
-        others = [w[0][1] for broker, w in self._unacknowledged.items() if w and broker != self._leaf]
-        unplaced = [places[0][1] for places in self._places.values() if places]
-        upto = min([t, *others, *unplaced])
+        upto = t
+        for broker, waiting in self._unacknowledged.items():
+            if waiting and waiting[0][1] < upto and broker != self._leaf:
+                upto = waiting[0][1]
+        for places in self._places.values():
+            if places and places[0][1] < upto:
+                upto = places[0][1]
         if not upto > self._said:
             return []
         self._said = upto

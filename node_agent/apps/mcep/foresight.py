@@ -90,15 +90,18 @@ class Foresight:
         self._begun.difference_update(gone)
         return gone
 
-    def due(self, now: float) -> list[tuple[int, list[Candidate]]]:
-        """The steps whose graphs begin now, and their interests."""
+    def due(self, now: float) -> list[tuple[int, float, list[Candidate]]]:
+        """The steps whose graphs begin, when, and their interests. ``now`` is what clients say: none of
+        them can make graphs begin after their switch."""
         steps = [
             (step, deploy)
             for step, deploy in sorted(self._pipeline.prepared.items())
             if deploy.begin <= now and step not in self._begun
         ]
         self._begun.update(step for step, _ in steps)
-        return [(step, self._chosen(deploy, now)) for step, deploy in steps]
+        return [
+            (step, min(now, deploy.t), self._chosen(deploy, min(now, deploy.t))) for step, deploy in steps
+        ]
 
     def _chosen(self, deploy: Deploy, now: float) -> list[Candidate]:
         given = self.prediction

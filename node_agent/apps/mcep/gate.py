@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 
 from node_agent.apps.mcep.channel import ChannelId, Inlet, Marker, Message
-from node_agent.apps.mcep.model import END, Event, Mark
+from node_agent.apps.mcep.model import BEGINNING, END, Event, Mark
 
 
 class Gate:
@@ -18,6 +18,10 @@ class Gate:
     def __init__(self, inlets: Mapping[ChannelId, Inlet], *, strict: bool = True) -> None:
         self.inlets = dict(inlets)
         self.epoch = 0
+        self.repeated = 0
+        """Events that were left out: one with the same time, number and source had passed."""
+        self._passed: tuple[str, Mark] = "", BEGINNING
+        """Producer and key of the last one."""
         self._strict = strict
 
     def receive(self, channel: ChannelId, message: Message) -> None:
@@ -28,7 +32,17 @@ class Gate:
         return sum(inlet.waiting for inlet in self.inlets.values())
 
     def take(self) -> tuple[ChannelId, Event] | None:
-        """The next event of this epoch, if it is known to be the next."""
+        """The next event of this epoch, if it is known to be the next. A sensor that gives two brokers
+        different events with the same time and number is heard once: no order holds between them."""
+        while (found := self._next()) is not None:
+            passed = found[0].producer, found[1].key
+            if passed != self._passed:
+                self._passed = passed
+                return found
+            self.repeated += 1
+        return None
+
+    def _next(self) -> tuple[ChannelId, Event] | None:
         best: tuple[Mark, ChannelId] | None = None
         for channel, inlet in self.inlets.items():
             if inlet.events:
@@ -70,6 +84,7 @@ class Gate:
         """Goes on to the next epoch. In best effort, drops what is left of this one, also what still
         comes."""
         self.epoch = marker.epoch
+        self._passed = "", BEGINNING
         for channel, inlet in self.inlets.items():
             if self._strict:
                 inlet.begin(marker, marker.points.get(channel.producer, marker.t), again=again)

@@ -277,10 +277,10 @@ class GraphsHome(Home):
     def _prepare(self, now: float) -> None:
         if self._foresight is None or self._pending is not None:
             return
-        for step, chosen in self._foresight.due(now):
+        for step, start, chosen in self._foresight.due(now):
             for each in chosen:
                 if not self._graphs.is_full:
-                    graph = self._graphs.enter(each.region, each.place, now)
+                    graph = self._graphs.enter(each.region, each.place, start)
                     graph.results.reserve((self._deployed.name, -step))
                     self._prepared.setdefault(step, []).append(graph)
 

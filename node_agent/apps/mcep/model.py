@@ -22,6 +22,10 @@ BEGINNING: Mark = ()
 END: Mark = (math.inf, math.inf)
 
 
+FAR_S = 30 * 86400.0
+"""No moment of a run is later."""
+
+
 class McepError(ValueError):
     """What was asked for cannot work. The text says what to change."""
 

@@ -7,54 +7,62 @@ twice, or from several brokers while a client changes from one to the next.
 
 import math
 from collections.abc import Iterable, Mapping
-from heapq import heapify, heapreplace
 
 GONE = math.inf
 """The word of a client that will not send any more."""
+BLOCK = 64
+"""Clients of which the least word is kept. A word that was not the least of its block costs a comparison."""
 
 
 class Progress:
     def __init__(self, clients: Iterable[str]) -> None:
-        self._upto = dict.fromkeys(clients, -math.inf)
+        self._places = {client: place for place, client in enumerate(dict.fromkeys(clients))}
+        self._words = [-math.inf] * len(self._places)
+        self._least = [-math.inf] * math.ceil(len(self._places) / BLOCK)
+        """Of each block."""
         self._news: set[str] = set()
         self.latest = -math.inf
         """The latest time that a client has spoken of: about now."""
-        self._least = [(t, client) for client, t in self._upto.items()]
-        """A heap of words, each client's once; those below the top may be out of date."""
-        heapify(self._least)
-
-    @property
-    def arrived(self) -> float:
+        self.arrived = -math.inf if self._places else GONE
         """All events before this time are where they belong."""
-        return self._least[0][0] if self._least else GONE
 
     def hear(self, client: str, upto: float, *, itself: bool = True) -> bool:
         """Returns whether ``arrived`` grew. ``itself``: whether the client said so, and not a broker who has
         told all others. A client that is not of this query is not believed."""
-        before = self._upto.get(client)
-        if before is None or not upto > before:
-            return False
-        self._upto[client] = upto
-        if self.latest < upto < GONE:
-            self.latest = upto
-        if itself:
-            self._news.add(client)
-        if client != self._least[0][1]:
-            return False
-        arrived = self.arrived
-        while self._upto[client := self._least[0][1]] > self._least[0][0]:
-            heapreplace(self._least, (self._upto[client], client))
-        return self.arrived > arrived
+        return self.hear_all(((client, upto),), itself=itself)
+
+    def hear_all(self, said: Iterable[tuple[str, float]], *, itself: bool = False) -> bool:
+        """The same for words of several clients."""
+        places, words, least = self._places, self._words, self._least
+        stale = set()
+        for client, upto in said:
+            place = places.get(client)
+            if place is None or not upto > words[place]:
+                continue
+            if words[place] == least[place // BLOCK]:
+                stale.add(place // BLOCK)
+            words[place] = upto
+            if self.latest < upto < GONE:
+                self.latest = upto
+            if itself:
+                self._news.add(client)
+        for block in stale:
+            least[block] = min(words[block * BLOCK : (block + 1) * BLOCK])
+        return bool(stale) and self._grow(min(least))
+
+    def _grow(self, arrived: float) -> bool:
+        before, self.arrived = self.arrived, arrived
+        return arrived > before
 
     def of(self, client: str) -> float:
-        return self._upto[client]
+        return self._words[self._places[client]]
 
     def news(self) -> dict[str, float]:
         """What others have not been told yet."""
-        found = {client: self._upto[client] for client in sorted(self._news)}
+        found = {client: self.of(client) for client in sorted(self._news)}
         self._news.clear()
         return found
 
     def slowest(self) -> Mapping[str, float]:
         """The clients that everybody waits for."""
-        return {client: upto for client, upto in self._upto.items() if upto == self.arrived}
+        return {client: self.arrived for client in self._places if self.of(client) == self.arrived}

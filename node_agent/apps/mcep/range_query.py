@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from node_agent.apps.mcep.channel import Heartbeat, Marker, Message
 from node_agent.apps.mcep.geometry import Point, Region, contains
 from node_agent.apps.mcep.graph import Source
-from node_agent.apps.mcep.model import Event, McepError
+from node_agent.apps.mcep.model import FAR_S, Event, McepError
 from node_agent.apps.mcep.storage import Storage
 
 
@@ -62,7 +62,9 @@ class RangeQuery:
         have."""
         self._held = True
         if self._marker is None and not self._next:
-            self._sent_to = self._arrived  # the storage may have forgotten what an earlier start would need
+            # The storage may have forgotten what an earlier start would need. Once all are gone, any time is
+            # late enough.
+            self._sent_to = min(self._arrived, FAR_S)
         return self._next[-1].t if self._next else self._sent_to
 
     def switch(self, marker: Marker) -> list[Message]:

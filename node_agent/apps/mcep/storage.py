@@ -28,8 +28,9 @@ class Cell:
         self.events: list[Event] = []
 
     def add(self, event: Event) -> None:
-        if not self.times or event.key > self.events[-1].key:
-            self.times.append(event.t)
+        times = self.times
+        if not times or event.t > times[-1] or event.key > self.events[-1].key:
+            times.append(event.t)
             self.events.append(event)
             return
         place = bisect_right(self.events, event.key, key=_key)
@@ -78,7 +79,9 @@ class Storage:
         """Events with a box as their place are found at its middle."""
         place = _middle(event)
         x, y = math.floor(place.x / self._cell_m), math.floor(place.y / self._cell_m)
-        cells = self._cells.setdefault(event.type, {})
+        cells = self._cells.get(event.type)
+        if cells is None:
+            cells = self._cells[event.type] = {}
         cell = cells.get((x, y))
         if cell is None:
             cell = cells[x, y] = Cell()

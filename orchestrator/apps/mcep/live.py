@@ -3,7 +3,7 @@
 A broker that waits for somebody is told as an event of the run.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from node_agent.apps.mcep.telemetry import (
@@ -36,11 +36,27 @@ class InterestView:
         settings = self._recorded.settings
         return {
             "situations": [
-                {"name": each.name, "focal": each.focal, "home": each.home, "text": query_line(each)}
+                {
+                    "name": each.name,
+                    "focal": each.focal,
+                    "home": each.home,
+                    "shape": each.shape,
+                    "text": query_line(each),
+                }
                 for each in settings.queries
             ],
             "brokers": list(settings.areas),
+            "areas": [
+                {"broker": name, "corners": [list(corner) for corner in self._corners(name)]}
+                for name in settings.areas
+            ],
         }
+
+    def _corners(self, broker: str) -> Iterable[tuple[float, float]]:
+        """Of the area that a broker serves."""
+        x0, y0, x1, y1 = self._recorded.settings.areas[broker]
+        box = ((x0, y0), (x1, y0), (x1, y1), (x0, y1))
+        return self._recorded.settings.polygons.get(broker, box)
 
     def take(self, node: str, t: float, record: Any) -> Iterator[Change]:
         kind = record.kind

@@ -57,7 +57,7 @@ class Stage:
             self._carry(name, broker.tick())
 
     def _carry(self, sender: str, sent: Iterable[Sent]) -> None:
-        waiting: deque[tuple[str, str, Said]] = deque((sender, to, said) for to, said in sent)
+        waiting: deque[tuple[str, str, Said]] = deque([(sender, to, said) for to, said in sent])
         while waiting:
             sender, to, said = waiting.popleft()
             self.sent[type(said).__name__] += 1

@@ -22,6 +22,18 @@ function line(variable, dash, width) {
   return icon;
 }
 
+function ring(variable) {
+  const icon = document.createElementNS(SVG, "svg");
+  icon.setAttribute("viewBox", "0 0 16 16");
+  icon.setAttribute("class", "shape");
+  icon.setAttribute("aria-hidden", "true");
+  const drawn = document.createElementNS(SVG, "circle");
+  for (const [name, value] of Object.entries({ cx: 8, cy: 8, r: 6.5, "fill-opacity": 0.15, "stroke-width": 2 })) drawn.setAttribute(name, String(value));
+  drawn.style.stroke = drawn.style.fill = `var(--${variable})`;
+  icon.append(drawn);
+  return icon;
+}
+
 /** Returns its element, and what renews it: links by SNR can be chosen once one is known. */
 export function mapLegend(run, choose) {
   const links = el("span", { class: "keys" });
@@ -44,8 +56,13 @@ export function mapLegend(run, choose) {
       },
     }));
   show("etx");
-  const streams = run.apps.map((app) =>
-    el("span", { class: "key" }, line(streamVariable(app.index), app.view.flows.length > 0 ? "3 5" : "11 4", app.view.flows.length > 0 ? 3 : 5), run.apps.length > 1 ? app.name : "stream"));
+  const streams = run.apps.map((app) => {
+    if (app.view.situations.length > 0) {
+      return el("span", { class: "key" }, ring(streamVariable(app.index)), run.apps.length > 1 ? `interests of ${app.name}` : "interest");
+    }
+    return el("span", { class: "key" }, line(streamVariable(app.index), app.view.flows.length > 0 ? "3 5" : "11 4", app.view.flows.length > 0 ? 3 : 5), run.apps.length > 1 ? app.name : "stream");
+  });
+  if (run.interests.some((app) => app.view.areas.length > 0)) streams.push(el("span", { class: "key" }, line("soft", "3 5", 1), "area of a broker"));
   const named = new Map(run.queries.flatMap((app) => app.view.operators.map((operator, index) => [`${index} ${operator.name}`, [operator.name, index]])));
   const operators = [...named.values()].map(([name, index]) => {
     const style = operatorStyle(index);

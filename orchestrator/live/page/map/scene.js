@@ -7,6 +7,7 @@ import { activeHops } from "../model/paths.js";
 import { number } from "../model/words.js";
 import { operatorStyle, streamVariable } from "../theme.js";
 import { bend } from "./geometry.js";
+import { findAreas, findInterests } from "./interests.js";
 import { classOf, exists, LinkPairs } from "./link_pairs.js";
 
 export const NODE_RADIUS = 8;
@@ -37,6 +38,8 @@ export class Scene {
     this.links = [[], [], [], []];
     this.streams = [];
     this.switched = [];
+    this.interests = [];
+    this.areas = [];
     const [width, height] = Array.isArray(run.head.area) ? run.head.area : [];
     if (number(width) > 0 && number(height) > 0) this.bounds = [0, 0, width, height];
     else run.history.onChange((_, app, channel, __, value) => channel === "position" && app === "" && this.widen(value));
@@ -61,6 +64,15 @@ export class Scene {
     this.findLinks(t, measure);
     this.findStreams(t);
     this.findSwitches();
+    this.interests = findInterests(run, this, t);
+    this.areas = findAreas(run, this);
+  }
+
+  /** Where a place is on the screen, in metres of the area; only once positions are known. */
+  onScreen(x, y) {
+    const [left, , , high] = this.bounds ?? [0, 0, 1, 1];
+    const { frame } = this;
+    return { x: frame.x + (x - left) * frame.scale, y: frame.y + (high - y) * frame.scale };
   }
 
   place(width, height, t) {

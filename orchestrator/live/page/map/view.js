@@ -6,6 +6,7 @@ import { onTheme, stillness } from "../theme.js";
 import { describe } from "./details.js";
 import { drawFrame, drawLabels, drawLinks, drawNodes, drawStreams, drawSwitches } from "./draw.js";
 import { samples } from "./geometry.js";
+import { drawAreas, drawInterestNames, drawInterests } from "./interests.js";
 import { findHit, onMap, sameHit } from "./hits.js";
 import { Labels } from "./labels.js";
 import { mapLegend } from "./legend.js";
@@ -82,12 +83,16 @@ export class MapView {
 
   /** For tests: a place on the canvas where the pointer finds something of a kind, or null. */
   where(kind, name = null) {
-    const { streams, nodes, links } = this.scene;
+    const { streams, nodes, links, interests } = this.scene;
     const places = {
       node: () => nodes.filter((node) => node.name === name),
       hop: () => streams.filter((stream) => stream.what.key === name).flatMap((stream) => samples(stream.curve)),
       link: () => links.flat().map(({ a, b }) => ({ x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 })),
     };
+    if (kind === "interest") {
+      const drawn = interests.find((each) => each.name === name);
+      return drawn ? [drawn.x + drawn.radius, drawn.y] : null; // its right edge: the pointer finds what is in it
+    }
     const fits = ({ x, y }) => {
       const hit = findHit(this.scene, x, y, false);
       return hit?.kind === kind && (name === null || (hit.node ?? hit.what?.key) === name);
@@ -127,10 +132,13 @@ export class MapView {
     this.hover = this.underPointer();
     const looked = this.pinned ?? this.hover;
     drawFrame(context, scene, width, height);
+    drawAreas(context, scene);
+    drawInterests(context, scene);
     drawLinks(context, scene);
     drawSwitches(context, scene, stillness());
     drawStreams(context, scene, stillness() ? 0 : (run.clock.t * 26) % 1000, this.chosenStream(looked));
     drawNodes(context, scene, looked?.node ? scene.byName.get(looked.node) : null);
+    drawInterestNames(context, scene, width, height);
     drawLabels(context, scene);
     this.dirty = false;
     this.showDetails(looked, now);

@@ -21,8 +21,18 @@ export function readView(view) {
     patterns: list(view?.patterns).filter((each) => typeof each?.name === "string"),
     situations: list(view?.situations).filter((each) => typeof each?.name === "string"),
     brokers: list(view?.brokers).filter((each) => typeof each === "string"),
+    areas: list(view?.areas).map(readArea).filter((each) => each !== null),
     carriers: list(view?.carriers).filter((each) => typeof each?.from === "string" && typeof each?.to === "string"),
   };
+}
+
+const CORNERS = 1000;
+
+/** {broker, corners: [[x, y]]} of what a broker serves; null if it is none. */
+function readArea(area) {
+  const corners = Array.isArray(area?.corners) ? area.corners.slice(0, CORNERS) : [];
+  const known = corners.every((each) => Array.isArray(each) && number(each[0]) !== null && number(each[1]) !== null);
+  return typeof area?.broker === "string" && known && corners.length >= 3 ? { broker: area.broker, corners } : null;
 }
 
 /** The route of one replica to one downstream operator: {key, t, value}; value is null if none is known. */

@@ -1,5 +1,7 @@
 """What nodes may say to each other: each about itself and its own part only."""
 
+from math import inf, nan
+
 import pytest
 
 from node_agent.apps.mcep.areas import grid
@@ -7,7 +9,7 @@ from node_agent.apps.mcep.channel import ChannelId, Heartbeat, Marker
 from node_agent.apps.mcep.claims import Claims
 from node_agent.apps.mcep.config import QueryConfig, deployed
 from node_agent.apps.mcep.deployment import Deployment
-from node_agent.apps.mcep.geometry import Box, Point
+from node_agent.apps.mcep.geometry import Box, Circle, Point
 from node_agent.apps.mcep.messages import (
     Answered,
     Known,
@@ -20,7 +22,7 @@ from node_agent.apps.mcep.messages import (
     Streamed,
     UpTo,
 )
-from node_agent.apps.mcep.model import atomic
+from node_agent.apps.mcep.model import Value, atomic
 from node_agent.apps.mcep.switching import Held, Hold, Switch
 
 pytestmark = pytest.mark.unit
@@ -33,6 +35,8 @@ HERE = Point(1, 1)
 POINTS = {"speed": 0.0, "averaging": 0.0}
 MARKER = Marker(5.0, 1, None, POINTS, frozenset({"speed"}))
 BEAT = Heartbeat(1.0)
+FAST = atomic("speed", 1.0, HERE, 0, "car2", {"speed": -inf})
+MANY: dict[str, Value] = {str(number): number for number in range(40)}
 
 
 def of_source(origin: str, successor: str = "averaging") -> Streamed:
@@ -44,6 +48,8 @@ def of_source(origin: str, successor: str = "averaging") -> Streamed:
     [
         ("b1", "car2", Seen((atomic("speed", 1.0, HERE, 0, "car2"),))),
         ("b1", "car2", UpTo(1.0)),
+        ("b1", "car2", UpTo(inf)),
+        ("b1", "b3", Answered("near", Held(1, -inf))),
         ("b1", "b2", Known((("car1", 1.0),))),
         ("b1", "car1", Located("near", HERE, 1.0)),
         ("b3", "b1", Ordered("near", Hold(1))),
@@ -65,6 +71,16 @@ def test_what_belongs_to_a_node_is_believed(receiver: str, sender: str, said: Sa
         ("b1", "car2", Seen((atomic("speed", 1.0, HERE, 0, "car1"),)), "event"),
         ("b1", "car2", Seen((atomic("noise", 1.0, HERE, 0, "car2"),)), "type"),
         ("b1", "car2", Seen((atomic("speed", -1.0, HERE, 0, "car2"),)), "place"),
+        ("b1", "car2", Seen((atomic("speed", 1.0, HERE, 0, "car2", {"speed": 1e300}),)), "attributes"),
+        ("b1", "car2", Seen((atomic("speed", 1.0, HERE, 0, "car2", {"speed": nan}),)), "attributes"),
+        ("b1", "car2", Seen((atomic("speed", 1.0, HERE, 0, "car2", {"a": "x" * 5000}),)), "attributes"),
+        ("b1", "car2", Seen((atomic("speed", 1.0, HERE, 0, "car2", MANY),)), "attributes"),
+        ("b1", "car2", UpTo(1e9), "time"),
+        ("b1", "b2", Known((("car1", 1e9),)), "time"),
+        ("b1", "b3", Answered("near", Held(1, inf)), "time"),
+        ("b2", "b3", of_source("b3")._replace(message=Heartbeat(1e9)), "time"),
+        ("b2", "b3", of_source("b3")._replace(message=FAST), "attributes"),
+        ("b3", "b1", Ordered("near", Switch(MARKER._replace(region=Circle(0, 0, 1e308)))), "marker"),
         ("b1", "b2", Seen(()), "sender"),
         ("b1", "b2", UpTo(1.0), "sender"),
         ("b1", "car1", Known(()), "sender"),

@@ -108,6 +108,24 @@ def test_t20_a_graph_is_prepared_where_the_object_goes() -> None:
         assert isinstance(region, Box) and abs((region.x0 + region.x1) / 2 - expected.x) < 20 * 2.5
 
 
+def test_a_client_that_speaks_of_a_far_time_does_not_spoil_what_is_prepared_for_others() -> None:
+    """It is believed about itself; graphs still begin before their switch, and the query comes to its end."""
+    given = deployed(
+        "q", "car", square, Policy(), condition=Timed(4.5), prediction=Prediction(least=LOW, ahead=2.0)
+    )
+    everyone = {"car": straight(), **standing(20)}
+    deployment = Deployment(grid(["b1", "b2"], AREA), tuple(everyone), (given,), 40.0)
+    stage = Stage(deployment)
+    for broker in stage.brokers.values():
+        broker.receive("s3", UpTo(29 * 86400.0))
+    stage.play(driven(everyone, 1.0, UNTIL), UNTIL)
+    home = stage.brokers["b1"]
+    assert home.how("q") == ("began", *["prepared"] * 5)
+    assert all(marker.t <= UNTIL for marker in home.markers("q"))
+    assert len(stage.clients["car"].results) > 50
+    assert not any(each.runs for each in stage.brokers.values())
+
+
 @pytest.mark.parametrize("completeness", ["weak", "best_effort"])
 def test_t20_a_graph_for_another_place_is_not_used(completeness: str) -> None:
     """It turns just after the graph began: quality is too low, and the switch is a reactive one."""

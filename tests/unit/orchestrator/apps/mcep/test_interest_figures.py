@@ -80,7 +80,10 @@ def told(kind: type[Any], **fields: Any) -> Any:
 
 def test_the_view_tells_delays_regions_and_stalls() -> None:
     view = InterestView("interest", PLAN)
-    assert view.head()["situations"][0]["focal"] == "car1"
+    head = view.head()
+    assert head["situations"][0]["focal"] == "car1" and head["situations"][0]["shape"] == "circle"
+    assert [each["broker"] for each in head["areas"]] == head["brokers"] == ["b1", "b2"]
+    assert head["areas"][1]["corners"] == [[200.0, 0.0], [400.0, 0.0], [400.0, 200.0], [200.0, 200.0]]
     place = {"x": 1.0, "y": 2.0, "radius": 150.0}
     list(view.take("car1", 11.0, told(SensorRead, at_ns=S)))
     list(view.take("b1", 12.0, told(InterestSwitched, query="near", epoch=1, start_ns=S, **place)))
