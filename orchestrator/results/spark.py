@@ -28,6 +28,12 @@ class Frames(Protocol):
 
     def frame(self, rows: Sequence[Mapping[str, Any]], columns: Columns) -> "DataFrame": ...
 
+    def timed(self, rows: "DataFrame") -> "DataFrame":
+        """Adds to each row what is known of its run: ``measure_from_ns``, ``measure_until_ns``, ``zero_ns``
+        (its first record) and ``ended_ns``.
+        """
+        ...
+
 
 class Ingest(Frames, Protocol):
     """The input for making a table."""
