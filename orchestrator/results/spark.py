@@ -64,9 +64,11 @@ class Reading(Frames, Protocol):
         """Returns the table's rows of these runs."""
         ...
 
-    def columns(self, name: str, choose: "Choose | None" = None) -> "pa.Table":
-        """Returns the same in memory, without Spark: for tables with few rows for each run. ``choose`` is
-        called with some rows at a time and returns what is wanted of them.
+    def columns(
+        self, name: str, choose: "Choose | None" = None, only: Sequence[str] | None = None
+    ) -> "pa.Table":
+        """Returns the same in memory, without Spark: for what is little for each run. ``choose`` is called
+        with some rows at a time and returns what is wanted of them. ``only``: these columns are read.
         """
         ...
 

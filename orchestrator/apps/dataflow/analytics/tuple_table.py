@@ -11,7 +11,7 @@ from node_agent.model.telemetry import KILLED
 from node_agent.telemetry.kinds import tag_of
 from orchestrator.results.columns import TEXT
 from orchestrator.results.inputs import AppInput, RunInput
-from orchestrator.results.spark import Ingest, in_window, windows_of
+from orchestrator.results.spark import Ingest, in_window
 
 SINKS = {"run": TEXT, "app": TEXT, "toward": TEXT, "sink": TEXT}
 """The replica or operator ``toward`` leads to ``sink``."""
@@ -186,13 +186,15 @@ def tuples(ingest: Ingest) -> DataFrame:
         .when(F.col("holder_stopped"), IN_FLIGHT)
         .otherwise(LOST)
     )
-    return (
+    known = (
         lives.join(on_links, ["hash", *key], "left")
         .join(F.broadcast(_vouched(ingest)), ["run", "app", "origin"], "left")
         .withColumn("unfounded", F.col("arrival").isNotNull() & unfounded)
         .withColumn("arrival", F.when(~F.col("unfounded"), F.col("arrival")))
         .join(ended_in_order, ["run", "node", "boot"], "left")
-        .join(windows_of(ingest.table("runs")), "run")
+    )
+    return (
+        ingest.timed(known)
         .withColumns(
             {
                 "born_ns": F.coalesce("born_ns", "emitted_ns"),
