@@ -72,6 +72,7 @@ def test_analysis_agrees_with_an_independent_recomputation(spark: "SparkSession"
     assert not found, "\n".join([f"{len(found)} differences", *found[:40]])
 
 
+@pytest.mark.timeout(1800)
 def test_a_run_alone_has_the_results_that_it_has_beside_others(spark: "SparkSession", tmp_path: Path) -> None:
     """Of a single run the analysis knows some values beforehand, and asks Spark in another way."""
     directories = [make(seed, tmp_path / "runs")[1] for seed in range(3)]
