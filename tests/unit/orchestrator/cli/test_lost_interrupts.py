@@ -38,13 +38,16 @@ def test_another_signal_that_ends_a_run_is_raised_again_too(number: signal.Signa
     """``rove run``, ``sweep`` and ``collect`` take these as Ctrl-C."""
     reached = []
     before = signal.getsignal(number)
-    with pytest.raises(KeyboardInterrupt), signals_as_keyboard_interrupt():
-        with step(Console(quiet=True), "work") as progress:
-            progress("first", 0.1)
-            with suppress(KeyboardInterrupt):
-                os.kill(os.getpid(), number)
-            reached.append("first")
-            progress("second", 0.2)
-            reached.append("second")
+    quiet = Console(quiet=True)
+    with (
+        pytest.raises(KeyboardInterrupt),
+        signals_as_keyboard_interrupt(),
+        step(quiet, "work") as progress,
+    ):
+        progress("first", 0.1)
+        with suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), number)
+        reached.append("first")
+        progress("second", 0.2)
     assert reached == ["first"]
     assert signal.getsignal(number) is before
