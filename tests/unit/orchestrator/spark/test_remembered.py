@@ -27,8 +27,8 @@ class Jvm:
         self.asked.append(command)
         wanted = command.split("\n")
         if wanted[1] == protocol.REFL_GET_MEMBER_SUB_COMMAND_NAME.strip():
-            return protocol.SUCCESS + protocol.METHOD_TYPE
-        return protocol.SUCCESS_CLASS + wanted[2]
+            return f"{protocol.SUCCESS}{protocol.METHOD_TYPE}"
+        return f"{protocol.SUCCESS_CLASS}{wanted[2]}"
 
 
 def test_a_class_and_its_methods_are_asked_for_once() -> None:
