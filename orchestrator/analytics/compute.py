@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from orchestrator.analytics.blame import blaming
-from orchestrator.analytics.frames import frame_of
+from orchestrator.analytics.frames import frame_of, times_of, with_times
 from orchestrator.analytics.gather import gather
 from orchestrator.analytics.intake.columns import arrow
 from orchestrator.analytics.layout import contributed
@@ -64,17 +64,18 @@ class TablesMade:
                 self._tables[name] = found.coalesce(1) if self.is_little else found
             return self._tables[name]
 
-    def columns(self, name: str, choose: Choose | None = None) -> pa.Table:
+    def timed(self, rows: DataFrame) -> DataFrame:
+        return with_times(rows, self.times, lambda: self.windows)
+
+    def columns(self, name: str, choose: Choose | None = None, only: Sequence[str] | None = None) -> pa.Table:
         schema = arrow(registry.tables()[name].columns)
+        if only is not None:
+            schema = pa.schema([schema.field(each) for each in only])
         return self._store.rows(TABLES, name, [run.run for run in self._runs], schema, choose)
 
     @cached_property
     def times(self) -> pa.Table:
-        names = {"first_ns": "zero_ns"}
-        runs = self.columns("runs").select(
-            ["run", "measure_from_ns", "measure_until_ns", "first_ns", "ended_ns"]
-        )
-        return runs.rename_columns([names.get(name, name) for name in runs.column_names])
+        return times_of(self.columns("runs"))
 
     @cached_property
     def windows(self) -> DataFrame:

@@ -12,7 +12,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 Rows = list[dict[str, Any]]
 
@@ -48,15 +47,21 @@ def gather(frames: Mapping[str, DataFrame | pa.Table]) -> Gathered:
 def _collected(frames: Mapping[str, DataFrame]) -> pa.Table:
     """Numbers stay exact: JSON keeps all their digits."""
     packed = [
-        frame.select(
-            F.lit(name).alias(_NAME),
-            F.col(_RUN),
-            F.to_json(F.struct("*"), {"ignoreNullFields": "false"}).alias(_ROW),
+        # As texts, because every call is one to the JVM.
+        frame.selectExpr(
+            f"'{_quoted(name)}' as {_NAME}",
+            _RUN,
+            f"to_json(struct(*), map('ignoreNullFields', 'false')) as {_ROW}",
         )
         for name, frame in frames.items()
     ]
     found = reduce(DataFrame.union, packed).toArrow()
     return found.set_column(2, _ROW, found[_ROW].cast(pa.large_string()))
+
+
+def _quoted(name: str) -> str:
+    """Returns a name of a frame, which an extension may have chosen, for a text of SQL."""
+    return name.replace("\\", "\\\\").replace("'", "\\'")
 
 
 def _by_run(table: pa.Table) -> dict[str, pa.Table]:

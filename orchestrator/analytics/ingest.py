@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from node_agent.apps.records import record_format
 from orchestrator.analytics.as_read import source_of, write_as_read
 from orchestrator.analytics.blame import blaming
-from orchestrator.analytics.frames import frame_of
+from orchestrator.analytics.frames import frame_of, times_of, with_times
 from orchestrator.analytics.intake import columns as kept
 from orchestrator.analytics.layout import layout, tables_of
 from orchestrator.analytics.log import RECORDS, TABLES
@@ -82,6 +82,12 @@ class TablesInTheMaking:
 
     def frame(self, rows: Sequence[Mapping[str, Any]], columns: Columns) -> DataFrame:
         return frame_of(self._spark, rows, struct(columns))
+
+    def timed(self, rows: DataFrame) -> DataFrame:
+        runs = self.made("runs")
+        assert isinstance(runs, pa.Table)  # the core makes it here
+        times = times_of(runs)
+        return with_times(rows, times, lambda: F.broadcast(self._spark.createDataFrame(times)))
 
     def truth(self, file: str) -> DataFrame:
         return self._read([kept.of_truth(file)], kept.truth_columns(file))
@@ -176,7 +182,8 @@ def _write(found: Made, table: Table, staging: Path, files: int) -> list[Fresh]:
         return _fresh(table, found.files)
     order = ("run", *table.order)
     if isinstance(found, DataFrame):
-        found = found.select(*(F.col(each.name).cast(each.dataType) for each in struct(table.columns)))
+        types = ((each.name, each.dataType.simpleString()) for each in struct(table.columns))
+        found = found.selectExpr(*(f"cast(`{name}` as {kind}) as `{name}`" for name, kind in types))
         if files == 1:  # Spark takes longer to write a small file than to give its rows
             found = found.toArrow()
     if isinstance(found, DataFrame):

@@ -36,9 +36,11 @@ from orchestrator.results.inputs import RunInput
 LOCK_TIMEOUT_S = 300.0
 MOST_SMALL_FILES = 32
 SMALL_BYTES = 8 * 2**20
+"""When a kind of rows has more than so many files smaller than this, they are put together."""
+BATCH_ROWS = 262_144
+"""Rows that are read at a time."""
 _LEAVING_S = 3.0
 _QUIET_S = 0.2
-"""When a kind of rows has more than so many files smaller than this, they are put together."""
 
 Change = Callable[[pa.Table], pa.Table]
 
@@ -171,16 +173,16 @@ class TableStore(StorePlace):
     def rows(
         self, layer: str, kind: str, runs: Sequence[str], schema: pa.Schema, choose: Change | None = None
     ) -> pa.Table:
-        """Returns the rows of ``runs`` as plain columns, without Spark; ``choose``: what is wanted of them,
-        called for one group of rows after the other.
+        """Returns the rows of ``runs`` as plain columns, those of ``schema``, without Spark; ``choose``: what
+        is wanted of them, called for some rows after the others.
         """
         wanted = pa.array(list(runs), pa.string())
         choose = choose or (lambda rows: rows)
         found = [choose(schema.empty_table())]
         for path in self.paths(layer, kind, runs):
             with parquet.ParquetFile(path) as file:
-                for number in range(file.num_row_groups):
-                    rows = file.read_row_group(number).cast(schema)
+                for batch in file.iter_batches(BATCH_ROWS, columns=schema.names):
+                    rows = pa.Table.from_batches([batch]).select(schema.names).cast(schema)
                     found.append(choose(rows.filter(pc.is_in(rows["run"], wanted))))
         return pa.concat_tables(found)
 

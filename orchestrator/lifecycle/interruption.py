@@ -64,11 +64,12 @@ def signals_as_keyboard_interrupt() -> Iterator[None]:
 
 @contextmanager
 def lost_interrupts_raised() -> Iterator[Callable[[], None]]:
-    """For work whose libraries may drop a KeyboardInterrupt: yields a function that raises it again if Ctrl-C
-    came and the work still goes on. The end of the block raises it too.
+    """For work whose libraries may drop a KeyboardInterrupt: yields a function that raises it again if a
+    signal raised one and the work still goes on. The end of the block raises it too.
     """
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
+    handlers = {number: signal.getsignal(number) for number in _handled()}
+    before = {number: handler for number, handler in handlers.items() if callable(handler)}
+    if threading.current_thread() is not threading.main_thread() or not before:
         yield lambda: None  # nothing interrupts this thread
         return
     raised = False
@@ -76,7 +77,7 @@ def lost_interrupts_raised() -> Iterator[Callable[[], None]]:
     def note(number: int, frame: FrameType | None) -> None:
         nonlocal raised
         try:
-            before(number, frame)
+            before[signal.Signals(number)](number, frame)
         except KeyboardInterrupt:
             raised = True
             raise
@@ -85,12 +86,14 @@ def lost_interrupts_raised() -> Iterator[Callable[[], None]]:
         if raised:
             raise KeyboardInterrupt
 
-    signal.signal(signal.SIGINT, note)
+    for number in before:
+        signal.signal(number, note)
     try:
         yield raise_lost
         raise_lost()
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

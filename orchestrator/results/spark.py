@@ -28,6 +28,12 @@ class Frames(Protocol):
 
     def frame(self, rows: Sequence[Mapping[str, Any]], columns: Columns) -> "DataFrame": ...
 
+    def timed(self, rows: "DataFrame") -> "DataFrame":
+        """Adds to each row what is known of its run: ``measure_from_ns``, ``measure_until_ns``, ``zero_ns``
+        (its first record) and ``ended_ns``.
+        """
+        ...
+
 
 class Ingest(Frames, Protocol):
     """The input for making a table."""
@@ -58,9 +64,11 @@ class Reading(Frames, Protocol):
         """Returns the table's rows of these runs."""
         ...
 
-    def columns(self, name: str, choose: "Choose | None" = None) -> "pa.Table":
-        """Returns the same in memory, without Spark: for tables with few rows for each run. ``choose`` is
-        called with some rows at a time and returns what is wanted of them.
+    def columns(
+        self, name: str, choose: "Choose | None" = None, only: Sequence[str] | None = None
+    ) -> "pa.Table":
+        """Returns the same in memory, without Spark: for what is little for each run. ``choose`` is called
+        with some rows at a time and returns what is wanted of them. ``only``: these columns are read.
         """
         ...
 

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from orchestrator.errors import RoveError
 from orchestrator.spark.jvm import CONNECTION, LOG
+from orchestrator.spark.remembered import remember_classes
 
 
 def connect_to(
@@ -40,6 +41,7 @@ def connect_to(
         gateway = launch_gateway()  # type: ignore[no-untyped-call]
         context = SparkContext(gateway=gateway, conf=conf)
     context.setLogLevel("ERROR")
+    remember_classes(context._jvm)
     # Its thread notices late that the JVM was killed, and would print that.
     setattr(context._accumulatorServer, "handle_error", lambda request, client: None)  # noqa: B010
     return SparkSession(context)

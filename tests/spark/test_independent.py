@@ -1,6 +1,7 @@
 """Compares tables and metrics of 50 random runs with a recomputation in plain Python, by the docs alone."""
 
 import math
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,3 +70,14 @@ def test_analysis_agrees_with_an_independent_recomputation(spark: "SparkSession"
         found += differences(recomputed.rows, counted, f"{where}: rows of")
         found += [f"{where}: {each}" for each in untruths(world.told, summary["telemetry"])]
     assert not found, "\n".join([f"{len(found)} differences", *found[:40]])
+
+
+@pytest.mark.timeout(1800)
+def test_a_run_alone_has_the_results_that_it_has_beside_others(spark: "SparkSession", tmp_path: Path) -> None:
+    """Of a single run the analysis knows some values beforehand, and asks Spark in another way."""
+    directories = [make(seed, tmp_path / "runs")[1] for seed in range(3)]
+    together = analyze(directories, spark=spark)
+    for directory, summary in zip(directories, together, strict=True):
+        alone = tmp_path / directory.name / directory.relative_to(tmp_path)
+        shutil.copytree(directory, alone)
+        assert analyze([alone], spark=spark) == [summary]

@@ -15,10 +15,10 @@ def overhead(ingest: Ingest) -> AsRead:
 
 
 def frames(reading: Reading) -> Mapping[str, DataFrame]:
-    return {"overhead": _rates(reading.table("overhead"), reading.windows)}
+    return {"overhead": _rates(reading.timed(reading.table("overhead")))}
 
 
-def _rates(samples: DataFrame, windows: DataFrame) -> DataFrame:
+def _rates(samples: DataFrame) -> DataFrame:
     """Returns the bit/s of each kind of message, the mean over nodes;
     a node that never sent one counts as 0.
     """
@@ -32,8 +32,7 @@ def _rates(samples: DataFrame, windows: DataFrame) -> DataFrame:
         return F.when(now >= earlier, now - earlier).otherwise(now)
 
     spans = (
-        samples.join(windows, "run")
-        .withColumns(
+        samples.withColumns(
             {
                 "sent": grown("sent_bytes"),
                 "forwarded": grown("forwarded_bytes"),

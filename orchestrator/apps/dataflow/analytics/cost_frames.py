@@ -1,26 +1,32 @@
-"""Chooses in Spark the cost samples that ``cost_truth`` compares with the true links."""
+"""Chooses the cost samples that ``cost_truth`` compares with the true links."""
 
 from collections.abc import Mapping
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from orchestrator.apps.dataflow.analytics.cost_truth import ETX, GOLDEN, HOPS, MOST_SECONDS
-from orchestrator.apps.dataflow.analytics.tuple_figures import inside
+from orchestrator.results.arrow import in_window
 from orchestrator.results.spark import Reading
 
+_COLUMNS = ("run", "app", "t_ns", "replica", "to", "cost", "metric")
 
-def frames(reading: Reading) -> Mapping[str, DataFrame]:
-    known = [run.run for run in reading.runs if run.truth("links.jsonl") is not None]
-    if not known:
+
+def frames(reading: Reading) -> Mapping[str, pa.Table]:
+    known = pa.array([run.run for run in reading.runs if run.truth("links.jsonl") is not None], pa.string())
+    if not len(known):
         return {}
-    length = F.col("measure_until_ns") - F.col("measure_from_ns")
-    second = F.floor((F.col("t_ns") - F.col("measure_from_ns")) / 1e9)
-    chosen = (
-        reading.table("costs")
-        .where(F.col("run").isin(known) & F.col("metric").isin(ETX, HOPS))
-        .join(reading.windows, "run")
-        .where(inside("t_ns"))
-        .where((second * GOLDEN) % 1 < MOST_SECONDS * 1e9 / length)
-    )
-    return {"samples": chosen.select("run", "app", "t_ns", "replica", "to", "cost", "metric")}
+    times = reading.times
+
+    def chosen(costs: pa.Table) -> pa.Table:
+        counted = pc.is_in(costs["metric"], pa.array([ETX, HOPS]))
+        inside = in_window(costs.filter(pc.and_(pc.is_in(costs["run"], known), counted)), times, "t_ns")
+        t_ns, begin, end = (
+            inside[name].to_numpy() for name in ("t_ns", "measure_from_ns", "measure_until_ns")
+        )
+        second = np.floor((t_ns - begin) / 1e9)
+        due = (second * GOLDEN) % 1 < MOST_SECONDS * 1e9 / (end - begin)
+        return inside.select(list(_COLUMNS)).filter(pa.array(due))
+
+    return {"samples": reading.columns("costs", chosen, _COLUMNS)}

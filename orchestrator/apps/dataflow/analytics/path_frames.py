@@ -17,7 +17,7 @@ def frames(reading: Reading) -> Mapping[str, DataFrame]:
     tuples, hops = reading.table("tuples"), reading.table("hops")
     return {
         "stages": _stages(reading.table("paths").where("in_window")),
-        "arrived": _arrived(tuples, hops, reading.windows),
+        "arrived": _arrived(reading, tuples, hops),
     }
 
 
@@ -35,7 +35,7 @@ def _stages(paths: DataFrame) -> DataFrame:
     )
 
 
-def _arrived(tuples: DataFrame, hops: DataFrame, windows: DataFrame) -> DataFrame:
+def _arrived(reading: Reading, tuples: DataFrame, hops: DataFrame) -> DataFrame:
     """Counts tuples when they first reach an operator, or their source makes them; those that come again do
     not count. Streams of sources have the names of replicas.
     """
@@ -50,8 +50,7 @@ def _arrived(tuples: DataFrame, hops: DataFrame, windows: DataFrame) -> DataFram
     first = F.min(F.struct("t_ns", "replica", "size")).alias("first")
     reached = received.union(made).groupBy("run", "app", operator, "origin", "tau").agg(first)
     return (
-        reached.select("run", "app", "operator", "first.*")
-        .join(windows, "run")
+        reading.timed(reached.select("run", "app", "operator", "first.*"))
         .where(inside("t_ns"))
         .groupBy("run", "app", "operator")
         .agg(

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from orchestrator.apps.dataflow.analytics.tuple_table import tuple_by_tuple
 from orchestrator.results.inputs import RunInput
-from orchestrator.results.spark import Ingest, in_window, windows_of
+from orchestrator.results.spark import Ingest, in_window
 
 TUPLE = ("run", "app", "origin", "tau")
 MOST_STEPS = 32
@@ -40,21 +40,19 @@ def paths(ingest: Ingest) -> DataFrame:
     first = F.get("path", F.lit(0))
     begins = (first == F.col("origin")) | (operator_in(first) == F.col("origin"))
     whole = F.col("way.at").isNull() & begins & F.forall(spent, lambda each: each.isNotNull())
-    return (
-        _delivered(ingest.records("tuple_delivered"))
+    walked = (
+        ingest.timed(_delivered(ingest.records("tuple_delivered")))
         .join(_steps_of(ingest.table("hops"), ingest.records("tuple_processed")), list(TUPLE), "left")
         .withColumn("steps", F.coalesce("steps", F.array().cast(_STEPS)))
         .withColumn("way", way)
-        .join(windows_of(ingest.table("runs")), "run")
-        .withColumn("path", F.col("way.path"))
-        .withColumns(
-            {
-                **{name: F.col(f"way.{name}") for name in ("network_ns", "queue_ns", "compute_ns")},
-                "latency_ns": F.col("t_ns") - F.col("born_ns"),
-                "complete": F.coalesce(whole, F.lit(False)),
-                "in_window": in_window("born_ns"),
-            }
-        )
+    )
+    return walked.withColumn("path", F.col("way.path")).withColumns(
+        {
+            **{name: F.col(f"way.{name}") for name in ("network_ns", "queue_ns", "compute_ns")},
+            "latency_ns": F.col("t_ns") - F.col("born_ns"),
+            "complete": F.coalesce(whole, F.lit(False)),
+            "in_window": in_window("born_ns"),
+        }
     )
 
 

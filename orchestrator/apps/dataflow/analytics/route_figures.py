@@ -10,22 +10,21 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
-from orchestrator.apps.dataflow.analytics.tuple_figures import inside
+from orchestrator.results.arrow import in_window
 from orchestrator.results.contribution import Rows
 from orchestrator.results.spark import Reading, Subject, half_up, over_window, rounded
 
 _MILLISECOND = Decimal("0.001")
+_CARRIER = ["run", "app", "replica"]
 _COUNTER = ["run", "app", "replica", "node", "boot", "kind"]
 
 
-def frames(reading: Reading) -> Mapping[str, DataFrame | pa.Table]:
+def frames(reading: Reading) -> Mapping[str, pa.Table]:
     """All switches are needed for the drawing of routes, so they are also counted here."""
     faults = _highest(reading.columns("operator_faults", lambda rows: _highest(_with_kind(rows))))
     return {
-        "carriers": _carriers(reading.table("tuples"), reading.table("hops"), reading.windows),
+        "carriers": _carriers(reading),
         "switches": reading.columns("switches"),
         "passed_over": faults,
     }
@@ -90,14 +89,23 @@ def _overlap(subject: Subject, begin: int | None, end: int | None) -> int:
     return max(min(until) - max(since), 0) if since and until else 0
 
 
-def _carriers(tuples: DataFrame, hops: DataFrame, windows: DataFrame) -> DataFrame:
+def _carriers(reading: Reading) -> pa.Table:
     """Returns the replicas that emitted or received a tuple in the window."""
-    emitted = tuples.select("run", "app", F.col("origin").alias("replica"), F.col("emitted_ns").alias("t_ns"))
-    received = hops.select(
-        "run", "app", F.col("receiver").alias("replica"), F.col("received_ns").alias("t_ns")
-    )
-    moved = emitted.union(received).join(windows, "run").where(inside("t_ns"))
-    return moved.select("run", "app", "replica").distinct()
+    times = reading.times
+
+    def moved(table: str, replica: str, t_ns: str) -> pa.Table:
+        def inside(rows: pa.Table) -> pa.Table:
+            found = in_window(rows, times, t_ns).select(["run", "app", replica])
+            return _distinct(found.rename_columns(_CARRIER))
+
+        return reading.columns(table, inside, ("run", "app", replica, t_ns))
+
+    emitted = moved("tuples", "origin", "emitted_ns")
+    return _distinct(pa.concat_tables([emitted, moved("hops", "receiver", "received_ns")]))
+
+
+def _distinct(carriers: pa.Table) -> pa.Table:
+    return carriers.group_by(_CARRIER).aggregate([])
 
 
 def _with_kind(faults: pa.Table) -> pa.Table:

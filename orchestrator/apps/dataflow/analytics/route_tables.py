@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from orchestrator.results.contribution import AsRead
-from orchestrator.results.spark import Ingest, in_window, windows_of
+from orchestrator.results.spark import Ingest, in_window
 
 
 def switches(ingest: Ingest) -> DataFrame:
@@ -18,12 +18,8 @@ def switches(ingest: Ingest) -> DataFrame:
     )
     used_before = F.coalesce("old", F.last("new", ignorenulls=True).over(earlier))
     changed = F.coalesce(F.col("new") != used_before, F.lit(False))
-    return (
-        ingest.records("route_switch")
-        .withColumn("changed", changed)
-        .join(windows_of(ingest.table("runs")), "run")
-        .withColumn("in_window", in_window("t_ns"))
-    )
+    switches = ingest.timed(ingest.records("route_switch"))
+    return switches.withColumns({"changed": changed, "in_window": in_window("t_ns")})
 
 
 def costs(ingest: Ingest) -> AsRead:

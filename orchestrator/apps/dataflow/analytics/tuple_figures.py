@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -18,6 +21,8 @@ from orchestrator.apps.dataflow.analytics.tuple_table import (
     SET_ASIDE,
     SHED,
 )
+from orchestrator.results.arrow import SUM as ARROW_SUM
+from orchestrator.results.arrow import summed_up, whole, with_times
 from orchestrator.results.contribution import Rows
 from orchestrator.results.spark import SUM, Reading, Subject, over_window, rounded
 
@@ -32,7 +37,7 @@ def inside(t_ns: str) -> str:
     return f"{t_ns} >= measure_from_ns and {t_ns} < measure_until_ns"
 
 
-def _by_fate(tuples: DataFrame, windows: DataFrame) -> DataFrame:
+def _by_fate(tuples: DataFrame) -> DataFrame:
     """Sums up tuples by sink and fate, those born in the window apart: all figures that add up, in one pass.
 
     ``made`` are those that sources made: their streams have the names of replicas, those of windows of
@@ -40,20 +45,16 @@ def _by_fate(tuples: DataFrame, windows: DataFrame) -> DataFrame:
     """
     arrived = F.expr(inside("delivered_ns"))
     first = F.struct("delivered_ns", "origin", "tau", "delivered_size")
-    return (
-        tuples.join(windows, "run")
-        .groupBy("run", "app", "sink", "fate", "in_window")
-        .agg(
-            F.count("*").alias("tuples"),
-            F.count_if(F.col("origin").contains("/")).alias("made"),
-            F.sum("duplicates").alias("duplicates"),
-            F.sum(F.col("latency_ns").cast(SUM)).alias("latency_sum_ns"),
-            _quantiles(F.when(F.col("in_window"), F.col("latency_ns"))),
-            F.count_if(arrived).alias("arrivals"),
-            F.sum(F.when(arrived, F.col("delivered_size").cast(SUM))).alias("bytes"),
-            F.min(F.when(arrived, first)).alias("first"),
-            F.max(F.when(arrived, F.col("delivered_ns"))).alias("last_ns"),
-        )
+    return tuples.groupBy("run", "app", "sink", "fate", "in_window").agg(
+        F.count("*").alias("tuples"),
+        F.count_if(F.col("origin").contains("/")).alias("made"),
+        F.sum("duplicates").alias("duplicates"),
+        F.sum(F.col("latency_ns").cast(SUM)).alias("latency_sum_ns"),
+        _quantiles(F.when(F.col("in_window"), F.col("latency_ns"))),
+        F.count_if(arrived).alias("arrivals"),
+        F.sum(F.when(arrived, F.col("delivered_size").cast(SUM))).alias("bytes"),
+        F.min(F.when(arrived, first)).alias("first"),
+        F.max(F.when(arrived, F.col("delivered_ns"))).alias("last_ns"),
     )
 
 
@@ -70,25 +71,31 @@ def _distinct(tuples: DataFrame) -> DataFrame:
     return each.groupBy("run", "app").agg(F.count("*").alias("emitted"), made.alias("made"))
 
 
-def _per_second(tuples: DataFrame) -> DataFrame:
-    second = F.floor((F.col("delivered_ns") - F.col("zero_ns")) / 1e9)
-    return (
-        tuples.where("delivered")
-        .groupBy("run", "app", second.alias("second"))
-        .agg(F.count("*").alias("tuples"), F.sum(F.col("delivered_size").cast(SUM)).alias("bytes"))
-    )
+def _per_second(reading: Reading) -> pa.Table:
+    """Counts what was delivered in each second of the run."""
+    times = reading.times
+
+    def counted(tuples: pa.Table) -> pa.Table:
+        found = with_times(tuples.filter(tuples["delivered"]), times, ("zero_ns",))
+        seconds = np.floor(pc.subtract(found["delivered_ns"], found["zero_ns"]).to_numpy() / 1e9)
+        rows = {"run": found["run"], "app": found["app"], "second": pa.array(seconds.astype(np.int64))}
+        sums = {"tuples": pa.repeat(1, found.num_rows), "bytes": found["delivered_size"].cast(ARROW_SUM)}
+        return summed_up(pa.table({**rows, **sums}), ["run", "app", "second"], ["tuples", "bytes"])
+
+    only = ("run", "app", "delivered", "delivered_ns", "delivered_size")
+    return summed_up(reading.columns("tuples", counted, only), ["run", "app", "second"], ["tuples", "bytes"])
 
 
-def frames(reading: Reading) -> Mapping[str, DataFrame]:
-    tuples, windows = reading.table("tuples"), reading.windows
+def frames(reading: Reading) -> Mapping[str, DataFrame | pa.Table]:
+    tuples = reading.table("tuples")
     several = [
         run.run
         for run in reading.runs
         if any(len(app.plan.query.sinks()) > 1 for app in run.apps.values() if app.kind == "query")
     ]
     found = {
-        "by fate": _by_fate(tuples, windows),
-        "deliveries": _per_second(tuples.join(windows, "run")),
+        "by fate": _by_fate(reading.timed(tuples)),
+        "deliveries": _per_second(reading),
     }
     if several:
         of_several = tuples.where(F.col("run").isin(several))
@@ -168,7 +175,7 @@ def values(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
         **latency_figures(total),
         **counted,
         "latency_quantiles_s": quantiles_s(total),
-        "deliveries": [[row["second"], row["tuples"], row["bytes"]] for row in per_second],
+        "deliveries": [[row["second"], row["tuples"], whole(row["bytes"])] for row in per_second],
         NEVER_EMITTED: sum(row["tuples"] for row in by_fate if row["fate"] == NEVER_EMITTED),
     }
 

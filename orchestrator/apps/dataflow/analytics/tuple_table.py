@@ -11,7 +11,7 @@ from node_agent.model.telemetry import KILLED
 from node_agent.telemetry.kinds import tag_of
 from orchestrator.results.columns import TEXT
 from orchestrator.results.inputs import AppInput, RunInput
-from orchestrator.results.spark import Ingest, in_window, windows_of
+from orchestrator.results.spark import Ingest, in_window
 
 SINKS = {"run": TEXT, "app": TEXT, "toward": TEXT, "sink": TEXT}
 """The replica or operator ``toward`` leads to ``sink``."""
@@ -40,18 +40,18 @@ def _is(kind: str) -> Column:
 
 def tuple_by_tuple(records: DataFrame) -> DataFrame:
     """Splits records of several tuples into one for each, with its share of common values."""
-    count = F.greatest(F.col("tuples"), F.lit(1))  # greatest() ignores null
-    place = F.col("place")
-    alike = (F.col("size") / count).cast("long")
+    # As texts, because every part of an expression would be a call of its own to the JVM.
+    count = "greatest(tuples, 1)"  # ignores null
     shares = {
-        "tau": F.col("tau") + place,
-        "size": F.coalesce(F.get("sizes", place), alike),
-        "took_ns": (F.col("took_ns") / count).cast("long"),
-        "born_ns": F.col("born_ns") + F.coalesce(F.get("births", place), F.lit(0)),
+        "tau": "tau + place",
+        "size": f"coalesce(get(sizes, place), cast(size / {count} as bigint))",
+        "took_ns": f"cast(took_ns / {count} as bigint)",
+        "born_ns": "born_ns + coalesce(get(births, place), 0)",
     }
+    known = set(records.columns)
     return (
-        records.withColumn("place", F.explode(F.sequence(F.lit(0), (count - 1).cast("int"))))
-        .withColumns({name: share for name, share in shares.items() if name in records.columns})
+        records.selectExpr("*", f"explode(sequence(0, cast({count} - 1 as int))) as place")
+        .withColumns({name: F.expr(share) for name, share in shares.items() if name in known})
         .drop("tuples", "sizes", "births", "place")
     )
 
@@ -100,16 +100,16 @@ def _vouched(ingest: Ingest) -> DataFrame:
 
 def hops(ingest: Ingest) -> DataFrame:
     records = tuple_by_tuple(ingest.records("tuple_sent", "tuple_received"))
-    sent = _is("tuple_sent")
-    ends = records.select(
+    sent = "kind = 'tuple_sent'"
+    ends = records.selectExpr(
         "run",
         "app",
         "origin",
         "tau",
-        F.when(sent, F.col("replica")).otherwise(F.col("sender")).alias("sender"),
-        F.when(sent, F.col("to")).otherwise(F.col("replica")).alias("receiver"),
-        F.when(sent, F.col("t_ns")).alias("sent_ns"),
-        F.when(~sent, F.col("t_ns")).alias("received_ns"),
+        f"if({sent}, replica, sender) as sender",
+        f"if({sent}, `to`, replica) as receiver",
+        f"if({sent}, t_ns, null) as sent_ns",
+        f"if({sent}, null, t_ns) as received_ns",
         "size",
     )
     return ends.groupBy("run", "app", "origin", "tau", "sender", "receiver").agg(
@@ -186,13 +186,15 @@ def tuples(ingest: Ingest) -> DataFrame:
         .when(F.col("holder_stopped"), IN_FLIGHT)
         .otherwise(LOST)
     )
-    return (
+    known = (
         lives.join(on_links, ["hash", *key], "left")
         .join(F.broadcast(_vouched(ingest)), ["run", "app", "origin"], "left")
         .withColumn("unfounded", F.col("arrival").isNotNull() & unfounded)
         .withColumn("arrival", F.when(~F.col("unfounded"), F.col("arrival")))
         .join(ended_in_order, ["run", "node", "boot"], "left")
-        .join(windows_of(ingest.table("runs")), "run")
+    )
+    return (
+        ingest.timed(known)
         .withColumns(
             {
                 "born_ns": F.coalesce("born_ns", "emitted_ns"),

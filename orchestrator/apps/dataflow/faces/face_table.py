@@ -25,7 +25,7 @@ from orchestrator.apps.dataflow.faces.outcomes import (
 from orchestrator.results.columns import TEXT
 from orchestrator.results.contribution import Rows
 from orchestrator.results.inputs import AppInput
-from orchestrator.results.spark import Ingest, Reading, Subject, in_window, windows_of
+from orchestrator.results.spark import Ingest, Reading, Subject, in_window
 
 LEAST_OVERLAP = 0.5
 MOST_PERSONS = 50
@@ -64,7 +64,7 @@ def faces(ingest: Ingest) -> DataFrame:
         .join(verifiable, ["run", "app", "origin", "frame"], "left")
         .drop("seen")
     )
-    return (
+    judged = (
         of_truth.withColumn("verifiable", F.lit(True))
         .drop("shown")
         .unionByName(others, allowMissingColumns=True)
@@ -79,9 +79,8 @@ def faces(ingest: Ingest) -> DataFrame:
         .join(F.broadcast(known.withColumn("known", F.lit(True))), ["run", "app", "true_person"], "left")
         .withColumn("known", F.coalesce("known", F.lit(False)))
         .withColumn("outcome", _outcome())
-        .join(windows_of(ingest.table("runs")), "run")
-        .withColumn("in_window", in_window("born_ns"))
     )
+    return ingest.timed(judged).withColumn("in_window", in_window("born_ns"))
 
 
 def _first_arrivals(records: DataFrame) -> DataFrame:

@@ -20,7 +20,7 @@ MOST_DRAWN = 8
 
 
 def frames(reading: Reading) -> Mapping[str, DataFrame]:
-    rows = reading.table("flows").join(reading.windows, "run")
+    rows = reading.timed(reading.table("flows"))
     middle = F.col("t_ns") + S // 2
     length = F.col("measure_until_ns") - F.col("measure_from_ns")
     grace = F.least(F.lit(GRACE_NS), length / 4)
@@ -38,7 +38,9 @@ def frames(reading: Reading) -> Mapping[str, DataFrame]:
         .withColumn("flow", both)
         .groupBy(*FLOW)
         .agg(*(F.sum(each).alias(each) for each in ("duplicates", "reordered")))
-        .join(reading.windows.select("run", _whole_seconds(length).alias("seconds")), "run")
+    )
+    totals = reading.timed(totals).select(
+        *FLOW, "duplicates", "reordered", _whole_seconds(length).alias("seconds")
     )
     sums = _sums(inside.withColumn("flow", both))
     return {"flows": totals.join(sums, list(FLOW), "left"), "seconds": _seconds(reading)}

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from orchestrator.cli.progress import step
+from orchestrator.lifecycle.interruption import signals_as_keyboard_interrupt
 
 pytestmark = pytest.mark.timeout(10)
 
@@ -30,3 +31,23 @@ def test_a_dropped_interrupt_is_raised_at_the_next_stage(terminal: bool) -> None
 def test_an_interrupt_dropped_in_the_last_stage_is_raised_at_the_end() -> None:
     with pytest.raises(KeyboardInterrupt), step(Console(quiet=True), "work"), suppress(KeyboardInterrupt):
         os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_another_signal_that_ends_a_run_is_raised_again_too(number: signal.Signals) -> None:
+    """``rove run``, ``sweep`` and ``collect`` take these as Ctrl-C."""
+    reached = []
+    before = signal.getsignal(number)
+    quiet = Console(quiet=True)
+    with (
+        pytest.raises(KeyboardInterrupt),
+        signals_as_keyboard_interrupt(),
+        step(quiet, "work") as progress,
+    ):
+        progress("first", 0.1)
+        with suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), number)
+        reached.append("first")
+        progress("second", 0.2)
+    assert reached == ["first"]
+    assert signal.getsignal(number) is before
