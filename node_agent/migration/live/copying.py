@@ -39,7 +39,8 @@ class Copying:
         order = self.order
         at_once = order.method is Method.STOP_AND_COPY or order.deadline == float("inf")
         for stream, buffer in buffers.items():
-            if buffer.floor > safe.position(stream) and self.state_kept:
+            incomplete = buffer.floor > safe.position(stream) or buffer.overflowed
+            if incomplete and self.state_kept:
                 if stream not in self.direct:  # it is not here any more, but the upstream has it
                     self.direct.add(stream)
                     effects.append(Sent(stream, StreamTo(order.target, safe.position(stream) + 1)))

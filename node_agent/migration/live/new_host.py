@@ -107,7 +107,7 @@ def on_offer(site: Site, order: Order, savepoint: Savepoint) -> list[Effect]:
     assert site.journal.safe is not None
     for stream, buffer in site.buffers.items():
         buffer.trim(site.journal.safe.position(stream))
-    site.said -= {"state", "ready"}  # the old host may have started again
+    site.said -= {"state", "ready", "refused"}  # the old host may have started again
     effects.append(Sent(order.source, Kept(order.migration, site.journal.safe)))
     if site.assembler is not None:
         effects += site.assembler.ask(order.source)
@@ -125,11 +125,7 @@ def on_chunk(site: Site, order: Order, assembler: Assembler, sender: str, chunk:
 def take_items(site: Site, stream: str, items: Sequence[Item]) -> list[Effect]:
     buffer = site.buffers[stream]
     buffer.add(items)
-    if not site.is_owner:
-        if buffer.overflowed and "promised" not in site.said:
-            return refuse(site, "buffer_full")
-        return progress(site)
-    return go_on(site)
+    return go_on(site) if site.is_owner else progress(site)
 
 
 def progress(site: Site) -> list[Effect]:
@@ -150,7 +146,12 @@ def progress(site: Site) -> list[Effect]:
     if site.state is not None and "state" not in site.said:
         site.said.add("state")
         effects += [Sent(order.source, StateKept(order.migration)), Note("state_kept", order.migration)]
-    if is_ready(site, order) and "ready" not in site.said:
+    full = any(buffer.overflowed for buffer in site.buffers.values())
+    if full and not site.said & {"promised", "refused"}:
+        # It stays a standby until it is released: the old host may be dead.
+        site.said.add("refused")
+        effects.append(Sent(order.source, Refused(order.migration, "buffer_full")))
+    if is_ready(site, order) and "refused" not in site.said and "ready" not in site.said:
         site.said |= {"ready", "promised"}
         effects.append(Sent(order.source, Ready(order.migration)))
     return effects

@@ -105,6 +105,8 @@ def from_target(site: Site, order: Order, message: Message) -> list[Effect]:
     match message:
         case Fetch() if site.state is not None:
             return serve(order.target, site.state, order.card, message, site.limits.window)
+        case Here() if site.is_owner and site.releasing:
+            return [Sent(order.target, Release(order.migration))]
         case Here() if site.is_owner:
             site.copying = None  # begins again
         case Here():

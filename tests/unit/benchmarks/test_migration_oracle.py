@@ -33,14 +33,8 @@ def test_the_same_seed_gives_the_same_run() -> None:
     assert (one.delivered, one.notes, one.messages) == (other.delivered, other.notes, other.messages)
 
 
-def wrong_runs(seeds: range) -> int:
-    wrong = 0
-    for seed in seeds:
-        try:
-            wrong += any(row(seed)[key] for key in WRONG)
-        except (AssertionError, IndexError, KeyError, ValueError):
-            wrong += 1
-    return wrong
+def goes_wrong(seeds: range) -> bool:
+    return any(any(row(seed)[key] for key in WRONG) for seed in seeds)
 
 
 def test_the_oracle_sees_outputs_that_come_twice(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +48,7 @@ def test_the_oracle_sees_outputs_that_come_twice(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(Downstream, "_take", take)
     monkeypatch.setattr(Execution, "welcomed", welcomed)
-    assert wrong_runs(range(1001, 1031, 3)) > 0
+    assert goes_wrong(range(1001, 1031, 3))
 
 
 def test_the_oracle_sees_input_that_is_forgotten_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +60,7 @@ def test_the_oracle_sees_input_that_is_forgotten_too_early(monkeypatch: pytest.M
         return effects
 
     monkeypatch.setattr(old_host, "offer", offers)
-    assert wrong_runs(range(1001, 1046, 3)) > 0
+    assert goes_wrong(range(1001, 1046, 3))
 
 
 def test_the_oracle_counts_what_is_lost_doubled_and_out_of_order() -> None:

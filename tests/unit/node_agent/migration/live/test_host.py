@@ -152,6 +152,19 @@ def test_a_migration_that_takes_too_long_is_given_up() -> None:
     assert ex.owners == ["h1"], "the next one may go well"
 
 
+def test_a_target_that_is_dead_while_the_migration_is_given_up_is_released_when_it_is_back() -> None:
+    ex = Exchange()
+    ex.held = lambda sender, to, message: isinstance(message, Chunk)
+    ex.migrate(give_up_at=20.0)
+    ex.dead.add("h1")
+    ex.tick(20.0)
+    assert ex.coordinator.journal.phase == "ordered"
+    ex.let_go()
+    ex.restart("h1")
+    assert ex.coordinator.journal.outcome == "given_up"
+    assert ex.hosts["h1"].journal.order is None
+
+
 def test_stop_and_copy_stops_first() -> None:
     ex = Exchange()
     ex.held = lambda sender, to, message: isinstance(message, Chunk)
