@@ -31,6 +31,11 @@ from node_agent.migration.live.messages import (
 from node_agent.migration.live.values import DEFAULT_LIMITS, Item, Limits
 
 
+def superseded(owner: str, known: int, term: int, host: str) -> list[Effect]:
+    """What the owner so far is told if another host is appointed: it may be alive."""
+    return [Sent(owner, Superseded(term, host))] if term > known and owner != host else []
+
+
 @dataclass(slots=True)
 class Upstream:
     """Streams to the owner, and meanwhile to the host that will follow it. It keeps every item until no host
@@ -64,7 +69,7 @@ class Upstream:
             case Succeed(term, host) if sender == self.owner or (host == self.owner and term == self.term):
                 return self._follow(term, host)
             case Appoint(term, host) if sender == self.coordinator:
-                return self._follow(term, host)
+                return [*superseded(self.owner, self.term, term, host), *self._follow(term, host)]
             case Hail(term, since):
                 return self._hailed(sender, term, since)
             case StreamTo(host, since) if sender == self.owner:
@@ -125,7 +130,7 @@ class Downstream:
             case Succeed(term, host) if sender == self.owner or (host == self.owner and term == self.term):
                 return self._follow(term, host)
             case Appoint(term, host) if sender == self.coordinator:
-                return self._follow(term, host)
+                return [*superseded(self.owner, self.term, term, host), *self._follow(term, host)]
             case Hail(term) if sender == self.owner and term == self.term:
                 return [Sent(sender, Welcome(term, self.last + 1))]
             case Hail(term) if term > self.term:

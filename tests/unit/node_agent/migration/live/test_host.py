@@ -304,6 +304,17 @@ def test_a_host_that_was_taken_for_gone_stops_when_it_comes_back() -> None:
     assert (ex.owners, ex.delivered) == (["h1"], tagged(b"a"))
 
 
+def test_an_old_host_that_was_taken_for_gone_but_is_alive_stops() -> None:
+    ex = Exchange()
+    ex.held = lambda sender, to, message: isinstance(message, Chunk)
+    ex.migrate()
+    ex.do("c", ex.coordinator.gone("h0"))
+    ex.let_go()
+    assert ex.owners == ["h1"]
+    ex.emit(b"a")
+    assert ex.delivered == tagged(b"a")
+
+
 @pytest.mark.parametrize("victim", ["h0", "h1"])
 def test_a_host_that_is_killed_goes_on_from_its_journal(victim: str) -> None:
     ex = Exchange()
