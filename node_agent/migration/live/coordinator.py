@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from node_agent.migration.live.messages import (
     Appoint,
+    Appointed,
     Effect,
     Expect,
     Expecting,
@@ -27,12 +28,14 @@ from node_agent.migration.live.values import DEFAULT_LIMITS, Limits, Order
 
 
 class Phase(StrEnum):
-    """``asked``: the target. ``ordered``: by the owner. ``appointed``: one of both, as the other is gone."""
+    """``asked``: the target. ``ordered``: by the owner. ``appointed``: one of both, as the other is gone.
+    ``accepted``: it goes on, and neighbours are told. If it was released meanwhile, nothing has changed."""
 
     IDLE = "idle"
     ASKED = "asked"
     ORDERED = "ordered"
     APPOINTED = "appointed"
+    ACCEPTED = "accepted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,10 @@ class Coordinator:
                     return [Keep(self.journal), *self._say()]
             case Refused(migration, reason) if migration == order.migration:
                 return self._refused(order, sender, reason)
+            case Appointed(term) if (sender, term) == (journal.winner, self._term(order)):
+                if journal.phase is Phase.APPOINTED:
+                    self.journal = replace(journal, phase=Phase.ACCEPTED)
+                    return [Keep(self.journal), *self._say()]
             case Finished(migration, outcome) if migration == order.migration:
                 return self._finished(order, sender, outcome)
             case Fetch(migration) if migration == order.migration and sender == journal.winner:
@@ -110,12 +117,12 @@ class Coordinator:
             case Phase.ORDERED if sender == order.source:
                 return self._ended(reason, order.source)
             case Phase.APPOINTED if sender == self.journal.winner:
-                return self._ended(reason, "")
+                return self._ended(reason, order.source)
         return []
 
     def _finished(self, order: Order, sender: str, outcome: str) -> list[Effect]:
         moved = outcome == "moved"
-        if self.journal.phase is Phase.APPOINTED and sender != self.journal.winner:
+        if self.journal.winner and sender != self.journal.winner:
             return []
         return self._ended(outcome, order.target if moved else order.source)
 
@@ -124,6 +131,10 @@ class Coordinator:
         assert order is not None
         self.journal = CoordinatorJournal(owner, last=order.migration, outcome=outcome)
         return [Keep(self.journal), Note("finished", order.migration, outcome)]
+
+    def _term(self, order: Order) -> int:
+        """The term in which the winner is the owner."""
+        return order.term + (self.journal.winner == order.source)
 
     def _say(self, to: str | None = None) -> list[Effect]:
         """What the hosts must know at this phase; again, if they or the coordinator have started again."""
@@ -136,7 +147,8 @@ class Coordinator:
                 case Phase.ORDERED:
                     said = [Sent(order.source, Migrate(order))]
                 case Phase.APPOINTED:
-                    term = order.term + (journal.winner == order.source)
-                    everyone = (journal.winner, *order.neighbours)
-                    said = [Sent(each, Appoint(term, journal.winner)) for each in everyone]
+                    said = [Sent(journal.winner, Appoint(self._term(order), journal.winner))]
+                case Phase.ACCEPTED:
+                    appoint = Appoint(self._term(order), journal.winner)
+                    said = [Sent(each, appoint) for each in order.neighbours]
         return [each for each in said if to is None or each.to == to]

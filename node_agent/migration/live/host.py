@@ -17,6 +17,7 @@ from node_agent.migration.live.journal import Journal, Role
 from node_agent.migration.live.messages import (
     Ack,
     Appoint,
+    Appointed,
     Begins,
     Chunk,
     Effect,
@@ -130,7 +131,8 @@ class Host(Site):
         self.copying, self.kept, self.releasing = None, None, ""
         self.journal = replace(journal, role=Role.OWNER, term=term, order=replace(order, source=""))
         what = "took_over" if order.target == self.name else "took_back"
-        effects: list[Effect] = [Keep(self.journal), Note(what, order.migration, "appointed")]
+        effects: list[Effect] = [Keep(self.journal), Sent(self.coordinator, Appointed(term))]
+        effects.append(Note(what, order.migration, "appointed"))
         self.confirmed.clear()
         if was_owner:
             assert self.work is not None
@@ -147,7 +149,8 @@ class Host(Site):
         self.journal = replace(self.journal, order=replace(order, source=""))
         self.kept, self.releasing = None, ""
         fetch = self.assembler.ask(self.coordinator) if self.assembler is not None else []
-        return [Keep(self.journal), *fetch, *try_to_settle(self)]
+        accepted = Sent(self.coordinator, Appointed(self.journal.term))
+        return [Keep(self.journal), accepted, *fetch, *try_to_settle(self)]
 
     def _from_neighbour(self, sender: str, message: Message) -> list[Effect] | None:
         """Returns None if the message is none of a neighbour's."""

@@ -48,6 +48,13 @@ class Appoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Appointed:
+    """The sender goes on in that term; neighbours may be told. A host that was released says otherwise."""
+
+    term: int
+
+
+@dataclass(frozen=True, slots=True)
 class Here:
     """The sender has started again, and has lost what was on its way to it. ``migration``: the one it takes
     part in, or 0."""
@@ -262,7 +269,7 @@ BetweenHosts = (
 )
 ToNeighbour = StreamTo | StopTo | Trim | Hail | Succeed | Outputs | Appoint
 FromNeighbour = StreamsTo | Begins | Items | Moved | Welcome | Superseded | Ack
-Message = FromCoordinator | BetweenHosts | ToNeighbour | FromNeighbour | Expecting | Finished
+Message = FromCoordinator | BetweenHosts | ToNeighbour | FromNeighbour | Expecting | Finished | Appointed
 
 
 # What a machine wants done, in this order.
