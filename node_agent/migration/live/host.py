@@ -94,6 +94,8 @@ class Host(Site):
                 effects += self.tick(now)
             elif order is not None and order.source:
                 effects.append(Sent(order.source, Here(order.migration)))
+        elif order is None and journal.partner:
+            effects.append(Sent(journal.partner, Released(journal.last)))  # it may not have heard
         elif order is not None and order.source == self.name:
             assert journal.safe is not None
             effects += hand_over_messages(self, order, journal.safe, ())

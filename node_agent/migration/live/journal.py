@@ -18,8 +18,9 @@ class Role(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Journal:
     """``safe``: the host can start the operator from there; None: not even that has come. ``stored``: whether
-    the immutable state is written down too. ``order``: the migration under way. ``last``, ``outcome``: of the
-    last one that ended here. ``streams``, ``sinks``: the operator's neighbours."""
+    the immutable state is written down too. ``order``: the migration under way. ``last``, ``outcome``,
+    ``partner``: the last one that ended here, and its other host. ``streams``, ``sinks``: the operator's
+    neighbours."""
 
     role: Role = Role.IDLE
     term: int = 0
@@ -31,6 +32,7 @@ class Journal:
     sinks: tuple[str, ...] = ()
     last: int = 0
     outcome: str = ""
+    partner: str = ""
 
 
 NOTHING = Journal()

@@ -122,6 +122,8 @@ def from_target(site: Site, order: Order, message: Message) -> list[Effect]:
             return release(site, reason)
         case Released() if site.is_owner and site.releasing:
             return settled(site, order, site.releasing)
+        case Released() if site.is_owner:
+            return release(site, "target_left")
         case StateKept() if site.copying is not None:
             site.copying.state_kept = True
         case Ready() if site.copying is not None:

@@ -55,9 +55,11 @@ class Site:
             self.work.start(self.build(self.state, journal.safe), journal.safe)
 
     def forget(self, migration: int, outcome: str) -> None:
+        order = self.journal.order
         self.stop_work()
         self.state = self.assembler = None
-        self.journal = Journal(last=max(migration, self.journal.last), outcome=outcome)
+        partner = "" if order is None else order.target if order.source == self.name else order.source
+        self.journal = Journal(last=max(migration, self.journal.last), outcome=outcome, partner=partner)
 
     def stop_work(self) -> None:
         self.work = self.copying = self.kept = None

@@ -15,7 +15,9 @@ from node_agent.migration.live.messages import (
     Items,
     Offer,
     Outputs,
+    Refused,
     Release,
+    Released,
     Start,
     StreamTo,
     Succeed,
@@ -163,6 +165,20 @@ def test_a_target_that_is_dead_while_the_migration_is_given_up_is_released_when_
     ex.restart("h1")
     assert ex.coordinator.journal.outcome == "given_up"
     assert ex.hosts["h1"].journal.order is None
+
+
+@pytest.mark.parametrize("kind", [Released, Refused])
+def test_what_a_target_said_last_may_be_lost_with_it(kind: type) -> None:
+    ex = Exchange()
+    ex.hosts["h0"].state = bytes(1000)
+    lost = [kind]
+    ex.held = lambda sender, to, message: sender == "h1" and isinstance(message, tuple(lost))
+    ex.migrate()
+    assert ex.coordinator.journal.phase == "ordered"
+    lost.clear()
+    ex.restart("h1")
+    ex.emit(b"a")
+    assert (ex.owners, ex.coordinator.journal.phase) == (["h0"], "idle")
 
 
 def test_stop_and_copy_stops_first() -> None:
