@@ -6,7 +6,7 @@ import { onTheme, stillness } from "../theme.js";
 import { describe } from "./details.js";
 import { drawFrame, drawLabels, drawLinks, drawNodes, drawStreams, drawSwitches } from "./draw.js";
 import { samples } from "./geometry.js";
-import { drawAreas, drawInterestNames, drawInterests } from "./interests.js";
+import { drawAreas, drawInterestNames, drawInterests } from "./interest_drawing.js";
 import { findHit, onMap, sameHit } from "./hits.js";
 import { Labels } from "./labels.js";
 import { mapLegend } from "./legend.js";
