@@ -1,11 +1,13 @@
 """What a line of telemetry may hold: the fields of every kind, their types and bounds, each defined once.
 
 Every reader decodes a ``Record`` and asks for its ``flaw``: agents, collection, the analysis
-(``orchestrator.analytics.intake``). A line that breaks the rules is corrupt, whichever node wrote it.
+(``orchestrator.analytics.intake``). A line that breaks the rules is corrupt, whichever node wrote it. Of many
+lines, good ones are decoded as records of their kind alone, which takes a fraction of the time.
 """
 
-from collections.abc import Callable, Mapping
-from operator import attrgetter
+from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
+from operator import attrgetter, or_
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
@@ -43,6 +45,8 @@ AGENT_RECORDS = RecordKinds(
         "app": "name another application",
     },
 )
+Getter = Callable[[Any], Any]
+
 ENVELOPE = tuple(field.name for field in msgspec.structs.fields(Envelope) if field.required)
 """The fields that every record has."""
 
@@ -72,7 +76,11 @@ class RecordFormat:
         for app, records in self.by_app.items():
             self._add(app, records)
         self.checked = Checked[Any](
-            msgspec.defstruct("Record", self._fields(), frozen=True, kw_only=True), LONGEST_LINE
+            msgspec.defstruct(
+                "Record", self._fields(), namespace={"is_exact": False}, frozen=True, kw_only=True
+            ),
+            LONGEST_LINE,
+            lines=reduce(or_, map(self._exact, self.events)),
         )
         own = {
             kind: [name for name, having in self.kinds_with.items() if kind in having] for kind in self.needed
@@ -84,8 +92,8 @@ class RecordFormat:
             kind: [(name, rule) for name, rule in self.rows.items() if kind in self.kinds_with.get(name, ())]
             for kind in self.needed
         }
-        self._lists = _getter(*self.counted)
-        self._lengths = _getter(*self.counted.values())
+        self._extents = {kind: self._extents_in(names) for kind, names in own.items()}
+        self._any_extents = self._extents_in(self.counted)
 
     def decode(self, line: bytes) -> Any:
         """Returns the record in ``line``: it has the fields of all kinds, those of other kinds are None.
@@ -97,7 +105,7 @@ class RecordFormat:
     def flaw(self, record: Any) -> str:
         """Returns why the fields of ``record`` do not fit together; empty if they do."""
         kind = record.kind
-        needed = self._needed.get(kind)
+        needed = None if record.is_exact else self._needed.get(kind)
         if needed is not None:
             if None in needed(record):
                 return "incomplete"
@@ -106,10 +114,9 @@ class RecordFormat:
             null = msgspec.structs.astuple(record).count(None)
             if null != self._others[kind] + self._own[kind](record).count(None):
                 return "field"
-        lists = self._lists(record)
-        if any(lists):
-            lengths = self._lengths(record)
-            if any(each and len(each) != (many or 1) for each, many in zip(lists, lengths, strict=True)):
+        for items, count in self._extents.get(kind, self._any_extents):
+            each = items(record)
+            if each and len(each) != (count(record) or 1):
                 return "extent"
         for name, rule in self._rows.get(kind, ()):
             if not all(map(rule.allows, getattr(record, name) or ())):
@@ -138,12 +145,41 @@ class RecordFormat:
             for tag in rule.kinds:
                 self.rules[tag] = (*self.rules.get(tag, ()), rule)
 
-    def _fields(self) -> list[tuple[str, Any, Any]]:
+    def _exact(self, event: type[Event]) -> Any:
+        """Returns a struct for good records of one kind. It has no room for fields of other kinds: they are
+        null for whoever asks.
+        """
+        tag, needed = tag_of(event), self.needed[tag_of(event)]
+        fields = [each for each in self._envelope() if each[0] != "kind"]
+        for name, hint in get_type_hints(event).items():
+            kind = self._bounded(name, _without_none(hint))
+            fields.append((name, kind, msgspec.NODEFAULT) if name in needed else (name, kind | None, None))
+        names = {name for name, _, _ in fields}
+        others = {name: None for name in self.kinds_with if name not in names}
+        return msgspec.defstruct(
+            f"Record_{tag}",
+            fields,
+            namespace={**others, "kind": tag, "is_exact": True},
+            tag_field="kind",
+            tag=tag,
+            frozen=True,
+            kw_only=True,
+            forbid_unknown_fields=True,
+            gc=False,
+        )
+
+    def _extents_in(self, fields: Iterable[str]) -> list[tuple[Getter, Getter]]:
+        """Returns how to get a list and what says its length, for those of ``fields`` that are such lists."""
+        return [(attrgetter(name), attrgetter(self.counted[name])) for name in fields if name in self.counted]
+
+    def _envelope(self) -> list[tuple[str, Any, Any]]:
         hints = get_type_hints(Envelope)
-        fields = [
+        return [
             (field.name, self._bounded(field.name, hints[field.name]), field.default)
             for field in msgspec.structs.fields(Envelope)
         ]
+
+    def _fields(self) -> list[tuple[str, Any, Any]]:
         own: dict[str, Any] = {}
         for event in self.events:
             hints = get_type_hints(event)
@@ -154,7 +190,8 @@ class RecordFormat:
                     raise ExtensionError(f"{where} has the name of a field that every record has")
                 if own.setdefault(name, kind) != kind:
                     raise ExtensionError(f"{where} has another type in other records")
-        return [*fields, *((name, self._bounded(name, kind) | None, None) for name, kind in own.items())]
+        every = [(name, self._bounded(name, kind) | None, None) for name, kind in own.items()]
+        return [*self._envelope(), *every]
 
     def _bounded(self, name: str, kind: Any) -> Any:
         low, high = self.bounds.get(name, _LONG)
