@@ -1,5 +1,5 @@
 """Prepares runs and sweeps for being put side by side: reads their summaries and parameters, and analyses
-those that have none yet.
+those that have none yet and can be used.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,9 @@ Analyse = Callable[[Sequence[Path]], object]
 def side_by_side(
     directories: Sequence[RunDirectory], labels: Sequence[str], analyse: Analyse
 ) -> dict[str, Any]:
-    """Returns the document of the comparison. ``analyse`` is called with the runs that have no summary."""
+    """Returns the document of the comparison. ``analyse`` is called with the usable runs that lack a summary.
+    Of those that are left out, such as failed ones, none is needed.
+    """
     if labels and len(labels) != len(directories):
         raise BadInput(
             f"{len(labels)} labels for {len(directories)} things to compare: give each one, or none"
@@ -31,9 +33,11 @@ def side_by_side(
     members = _members(directories)
     # By what was planned: whether anything can be compared is said before Spark starts.
     common_apps(grouped([_member(*each, _planned(each[2])) for each in members], labels))
-    if missing := [run.directory.path for _, _, run in members if not _summary(run.directory)]:
+    if missing := [
+        run.directory.path for _, _, run in members if run.is_usable and not _summary(run.directory)
+    ]:
         analyse(missing)
-    return compared(grouped([_member(*each, _summary(each[2].directory)) for each in members], labels))
+    return compared(grouped([_member(*each, _known(each[2])) for each in members], labels))
 
 
 def _members(directories: Sequence[RunDirectory]) -> list[tuple[int, RunDirectory, RunInput]]:
@@ -56,6 +60,10 @@ def _planned(run: RunInput) -> dict[str, Any]:
 def _summary(directory: RunDirectory) -> dict[str, Any]:
     found = read_object(directory.summary)
     return found if isinstance(found.get("metrics"), dict) else {}
+
+
+def _known(run: RunInput) -> dict[str, Any]:
+    return _summary(run.directory) or _planned(run)
 
 
 def _member(number: int, directory: RunDirectory, run: RunInput, summary: dict[str, Any]) -> Member:

@@ -12,7 +12,7 @@ import typer
 
 from orchestrator.cli.output import JsonFlag, errors, print_json
 from orchestrator.cli.references import DEFAULT_ROOT, RunReference, RunsDir, require_folder
-from orchestrator.errors import BadInput
+from orchestrator.errors import BadInput, RoveError
 from orchestrator.runs.run_directory import RunDirectory, resolve
 
 if TYPE_CHECKING:
@@ -67,6 +67,8 @@ def export(
     records = [_records(each, start) for each in _members(directory)]
     with _opened(output) as file:
         written = write(records, file, job)
+        if not written.samples and not written.left_out:
+            raise RoveError(f"nothing is recorded in {directory.id}: rove status {directory.id} says why")
     if as_json:
         print_json({"output": str(output), **written._asdict()})
         return

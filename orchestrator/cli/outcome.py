@@ -19,6 +19,7 @@ from orchestrator.runs.refused import refused_text
 if TYPE_CHECKING:
     from orchestrator.cli.evaluation import Evaluated
     from orchestrator.lifecycle.invocation import Finished, Invocation
+    from orchestrator.runs.run_directory import RunDirectory
     from orchestrator.spec.experiment import Experiment
 
 
@@ -50,7 +51,6 @@ def conclude(
 ) -> None:
     """Prints the result and exits. ``more``: goes into the JSON document."""
     from orchestrator.backends.remote.ledger import waiting
-    from orchestrator.runs.files import read_json
 
     if evaluated is None:
         errors.print("Without the analysis nobody has looked whether anything was delivered.")
@@ -65,7 +65,7 @@ def conclude(
     if as_json:
         print_json({**document, **more})
     else:
-        _show(document, read_json(invocation.directory.summary) if evaluated and evaluated.report else None)
+        _show(document, _summary(invocation.directory) if evaluated and evaluated.report else None)
     verdict = (evaluated or finished).verdict.verdict
     raise typer.Exit(EXIT_INTERRUPTED if interrupted else verdict.exit_code)
 
@@ -103,6 +103,15 @@ def _document(
         ],
         "report": str(evaluated.report) if evaluated and evaluated.report else None,
     }
+
+
+def _summary(directory: "RunDirectory") -> dict[str, Any] | None:
+    """Returns what was found, unless it is a single run that failed: that must not look like a result."""
+    from orchestrator.cli.results import has_figures
+    from orchestrator.runs.files import read_json
+
+    summary = read_json(directory.summary)
+    return summary if summary and ("cells" in summary or has_figures(directory, summary)) else None
 
 
 def _show(document: dict[str, Any], summary: dict[str, Any] | None) -> None:

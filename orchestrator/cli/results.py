@@ -40,7 +40,7 @@ def show_summaries(analysed: Sequence[tuple[RunDirectory, Mapping[str, Any]]]) -
     that is not valid has its verdict below: neither must look like a result.
     """
     alone = [(place, summary) for place, summary in analysed if "cells" not in summary]
-    rows = [cell for place, summary in alone if _has_figures(place, summary) for cell in cells_of(summary)]
+    rows = [cell for place, summary in alone if has_figures(place, summary) for cell in cells_of(summary)]
     for each in ([rows] if rows else []) + [cells_of(s) for _, s in analysed if "cells" in s]:
         show_results(each)
     for place, summary in analysed:
@@ -48,14 +48,14 @@ def show_summaries(analysed: Sequence[tuple[RunDirectory, Mapping[str, Any]]]) -
             _show_doubts(place, summary)
 
 
-def _has_figures(place: RunDirectory, summary: Mapping[str, Any]) -> bool:
+def has_figures(place: RunDirectory, summary: Mapping[str, Any]) -> bool:
     """Says whether the run was measured; one that only failed an expectation was."""
     return summary.get("verdict") != "failed" or read_run(place).is_usable
 
 
 def _show_doubts(place: RunDirectory, summary: Mapping[str, Any]) -> None:
     verdict = summary.get("verdict")
-    figures = "cells" in summary or _has_figures(place, summary)
+    figures = "cells" in summary or has_figures(place, summary)
     text = f"{place.experiment} {place.id}: {verdict or 'not judged'}{'' if figures else ', no result'}"
     console.print(text, markup=False, soft_wrap=True)
     for reason in summary.get("reasons") or ():

@@ -88,13 +88,14 @@ class _Backfill:
         self.cut: Counter[str] = Counter()
 
     def read(self, run: RunRecords) -> None:
-        format = record_format()
+        format, before = record_format(), self.written + self.left_out
         for node in run.facts.nodes:
             boots = Boots(run.facts, _Of(self, run, node))
             place = run.directory.segments(node)
             inspect(place, run.facts.writers.get(node), 0, boots.take, format)
             boots.end()
-        self._read_run(run)
+        if self.written + self.left_out > before:  # else the run failed before its nodes recorded anything
+            self._read_run(run)
 
     def _read_run(self, run: RunRecords) -> None:
         """Adds what the orchestrator knew of the run, every few seconds of its time."""

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from orchestrator.analytics.beside import side_by_side
 from orchestrator.cli.app import app
-from orchestrator.errors import RoveError
+from orchestrator.errors import BadInput, RoveError
 from orchestrator.runs import run_directory
 from orchestrator.runs.files import write_json
 from orchestrator.runs.journal import Journal
@@ -26,7 +27,7 @@ def refused(root: Path, *arguments: str) -> str:
 def failed_run(root: Path) -> run_directory.RunDirectory:
     """A run whose nodes did not come up, so that nothing was recorded."""
     directory = run_directory.RunDirectory(known_run(root, run="r1").write())
-    for segment in directory.nodes.rglob("*.jsonl"):
+    for segment in (*directory.nodes.rglob("*.jsonl"), *(directory.path / "radio").glob("*.jsonl")):
         segment.unlink()
     write_json(directory.manifest, {"run": "r1", "apps": {"query": {"kind": "query"}}})
     write_json(
@@ -66,6 +67,27 @@ def test_a_command_needs_a_network_that_is_up(tmp_path: Path) -> None:
     finally:
         journal.close()
     assert text == "run sim has no network on this machine: rove exec needs namespaces (netns)"
+
+
+def test_a_run_without_records_is_not_exported(tmp_path: Path) -> None:
+    failed_run(tmp_path)
+    output = tmp_path / "run.om"
+    words = ["export", "r1", "--openmetrics", "-o", str(output), "--runs-dir", str(tmp_path)]
+    answer = CliRunner().invoke(app, words)
+    assert str(answer.exception) == "nothing is recorded in r1: rove status r1 says why"
+    assert isinstance(answer.exception, RoveError) and answer.exception.exit_code == 1
+    assert not list(tmp_path.glob("*run.om*"))
+
+
+def test_a_failed_run_is_not_analysed_for_a_comparison(tmp_path: Path) -> None:
+    for run, verdict in (("r1", "failed"), ("r2", "valid")):
+        place = run_directory.RunDirectory(known_run(tmp_path, run=run).write())
+        write_json(place.verdict, {"verdict": verdict, "reasons": [], "phases": [UP]})
+    directories = [run_directory.resolve(run, tmp_path) for run in ("r1", "r2")]
+    analysed: list[Path] = []
+    with pytest.raises(BadInput):  # neither has figures
+        side_by_side(directories, ["one", "two"], analysed.extend)
+    assert analysed == [directories[1].path]
 
 
 @pytest.mark.parametrize(
