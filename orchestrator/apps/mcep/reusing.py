@@ -116,8 +116,14 @@ class ReuseSection(Section):
         default=100, description="Operators of one selection manager; more are split by place"
     )
     operators: tuple[str, ...] | None = Field(
-        default=None, min_length=1, description="Operators that share; if not given, all that can"
+        default=None, description="Operators that share; if not given, all that can"
     )
+
+    @model_validator(mode="after")
+    def _shares_something(self) -> "ReuseSection":
+        if self.operators is not None and not self.operators:
+            raise unusable("no operator shares", "leave operators out, or name some", at=("operators",))
+        return self
 
     def wants(self, operator: str) -> bool:
         """Whether operators of this name share."""
