@@ -5,9 +5,9 @@ reuse: {algorithm: mnh, quality: {precision: 60%, recall: 60%}, similarity: exac
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from node_agent.apps.mcep.config import QueryConfig, query_of
 from node_agent.apps.mcep.geometry import Point
@@ -23,7 +23,7 @@ from node_agent.apps.mcep.reusing.config import (
     Similarity,
 )
 from orchestrator.spec.base import Section
-from orchestrator.spec.problems import Finding, Place, Unusable, listed, unusable
+from orchestrator.spec.problems import Finding, Place, Unusable, listed, shown, unusable
 from orchestrator.spec.units import DURATION, SHARE, PositiveDuration, PositiveLength
 
 Whole = Annotated[int, Field(strict=True, ge=1, le=100_000)]
@@ -39,6 +39,39 @@ class LeastSection(Section):
     @property
     def pair(self) -> tuple[float, float]:
         return self.precision, self.recall
+
+
+class OwnReuseSection(Section):
+    """What one query says: whether it shares, and what results of others must reach for it."""
+
+    share: bool = Field(default=True, strict=True, description="Whether its selections are shared")
+    precision: Annotated[float, SHARE] | None = Field(
+        default=None, description="If not given, that of all queries", examples=["80%"]
+    )
+    recall: Annotated[float, SHARE] | None = Field(default=None, examples=["80%"])
+
+    @property
+    def asks(self) -> bool:
+        """Whether it has a quality of its own."""
+        return self.precision is not None or self.recall is not None
+
+    def pair(self, common: LeastSection) -> tuple[float, float]:
+        precision = common.precision if self.precision is None else self.precision
+        return precision, common.recall if self.recall is None else self.recall
+
+
+def _read_own(value: Any) -> Any:
+    if isinstance(value, bool):
+        return {"share": value}
+    if isinstance(value, str | int | float):
+        text = f"{shown(value)} says neither whether it shares nor what others must reach"
+        raise unusable(text, "reuse: false, or for example reuse: {precision: 80%, recall: 80%}")
+    return value
+
+
+OwnReuse = Annotated[
+    OwnReuseSection, BeforeValidator(_read_own, json_schema_input_type=bool | OwnReuseSection)
+]
 
 
 class BatchSection(Section):
@@ -207,24 +240,25 @@ def reuse_findings(reuse: ReuseSection, queries: Sequence[QueryConfig], at: Plac
 
 def planned_reuse(
     reuse: ReuseSection | None,
-    said: Mapping[str, bool | LeastSection],
+    said: Mapping[str, OwnReuseSection],
     queries: Sequence[QueryConfig],
     starts: Mapping[str, Point],
     at: Place,
 ) -> ReuseConfig | None:
     """``said``: by query, its key ``reuse``. Raises Unusable."""
-    named = {name: each for name, each in said.items() if isinstance(each, LeastSection)}
+    asking = [name for name, each in said.items() if each.asks]
     if reuse is None:
-        if named:
+        if asking:
             text = "what shared results must reach is said, but nothing is shared"
             hint = "add reuse: {} beside queries"
-            raise Unusable(Finding((*at, "queries", next(iter(named)), "reuse"), text, hint))
+            raise Unusable(Finding((*at, "queries", asking[0], "reuse"), text, hint))
         return None
-    sharing = [each for each in queries if said[each.name] is not False]
+    sharing = [each for each in queries if said[each.name].share]
     findings = reuse_findings(reuse, sharing, at)
     if findings:
         raise Unusable(*findings)
-    return reuse.config(sharing, {name: each.pair for name, each in named.items()}, starts)
+    least = {each.name: said[each.name].pair(reuse.quality) for each in sharing if said[each.name].asks}
+    return reuse.config(sharing, least, starts)
 
 
 def reuse_lines(reuse: ReuseConfig) -> list[str]:

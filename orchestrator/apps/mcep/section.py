@@ -15,7 +15,7 @@ from node_agent.apps.mcep.geometry import Box, Point, Polygon
 from node_agent.apps.mcep.model import Completeness, Order
 from node_agent.apps.mcep.situations import SITUATIONS
 from orchestrator.apps.mcep.foretelling import PredictSection
-from orchestrator.apps.mcep.reusing import LeastSection, ReuseSection
+from orchestrator.apps.mcep.reusing import OwnReuse, OwnReuseSection, ReuseSection
 from orchestrator.spec.application import AppSection
 from orchestrator.spec.base import Name, Section
 from orchestrator.spec.problems import Finding, Unusable, did_you_mean, shown, unusable
@@ -155,8 +155,8 @@ class QuerySection(Section):
     predict: PredictSection | None = Field(
         default=None, description="Prepares graphs where the object will be", examples=[{"ahead": "2s"}]
     )
-    reuse: Annotated[bool, Field(strict=True)] | LeastSection = Field(
-        default=True,
+    reuse: OwnReuse = Field(
+        default=OwnReuseSection(),
         description="Whether selections are shared, if `reuse` beside `queries` says so; or what results of "
         "others must reach for this query",
         examples=[False, {"precision": "80%", "recall": "80%"}],

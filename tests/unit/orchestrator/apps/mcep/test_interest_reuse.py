@@ -107,8 +107,9 @@ def test_agents_refuse_managers_that_cannot_be() -> None:
     reuse = settings.reuse
     assert reuse is not None and settings_problems(settings) == []
     (manager,) = reuse.managers
-    queries = (settings.queries[0], msgspec.structs.replace(settings.queries[1], parameters={"readings": 9, "within": 5}))
     changed = msgspec.structs.replace
+    other = changed(settings.queries[1], parameters={"readings": 9, "within": 5})
+    queries = (settings.queries[0], other)
 
     def problem(**changes: Any) -> str:
         wrong = changed(reuse, managers=(changed(manager, **changes),))
