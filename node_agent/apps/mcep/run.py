@@ -11,13 +11,13 @@ from node_agent.apps.mcep.channel import ChannelId, Marker, Message
 from node_agent.apps.mcep.delivery import Delivered
 from node_agent.apps.mcep.deployment import Deployed
 from node_agent.apps.mcep.geometry import Point
-from node_agent.apps.mcep.graph import CONSUMER
+from node_agent.apps.mcep.graph import CONSUMER, fan_out
 from node_agent.apps.mcep.interest import Condition, CountEvents
 from node_agent.apps.mcep.messages import Answered, Ordered, Streamed
 from node_agent.apps.mcep.model import Event, Query
 from node_agent.apps.mcep.site import Site
 from node_agent.apps.mcep.switching import Held, Hold, Order, Reconfigurator
-from node_agent.apps.mcep.wiring import delivery, execution, fan_out, range_query
+from node_agent.apps.mcep.wiring import delivery, execution, range_query
 
 
 class Done(NamedTuple):
