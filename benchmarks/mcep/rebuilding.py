@@ -58,9 +58,7 @@ class Rebuilding(Network):
             assert isinstance(old.at_boundary, bool)
         savepoint = old.boundary()
         new = self._made(name, savepoint)
-        left = {
-            stream: items[savepoint.position(stream) :] for stream, items in self._input[name].items()
-        }
+        left = {stream: items[savepoint.position(stream) :] for stream, items in self._input[name].items()}
         outputs: list[bytes] = []
         while any(left.values()):
             stream = self._random.choice([each for each, items in left.items() if items])

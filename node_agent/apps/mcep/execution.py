@@ -22,7 +22,7 @@ from node_agent.apps.mcep.graph import OperatorGraph, Stream, fan_out
 from node_agent.apps.mcep.model import BEGINNING, AtomicId, Event, Mark
 from node_agent.apps.mcep.restriction import Part
 from node_agent.apps.mcep.selection import Selector
-from node_agent.apps.mcep.standing import PartStanding, Standing
+from node_agent.apps.mcep.standing import PartName, PartStanding, Standing
 from node_agent.apps.mcep.suppression import Repeats, Reused, omits
 from node_agent.apps.mcep.windows import ByTime, Selection, Step
 
@@ -60,8 +60,8 @@ class Execution:
         self._selector = Selector(self.operator)
         self._sources = graph.below[name]
         self._trace = trace
-        self._parts: dict[object, Part] = {}
-        self._to_begin: dict[object, Part] = {}
+        self._parts: dict[PartName, Part] = {}
+        self._to_begin: dict[PartName, Part] = {}
         """Those whose restriction window has not been placed yet."""
         self._point = -math.inf
         """Where its output began when it last began anew."""
@@ -146,7 +146,7 @@ class Execution:
             self._advance(event.key, {name: part}, out)
         self._advance(self.gate.known_to(), {}, out)
 
-    def _part_of(self, event: Event) -> tuple[object, Part]:
+    def _part_of(self, event: Event) -> tuple[PartName, Part]:
         partition = self.operator.partition
         name = partition.part_of(event) if partition else None
         part = self._parts.get(name)
@@ -158,13 +158,13 @@ class Execution:
                 self._to_begin[name] = part
         return name, part
 
-    def _advance(self, known_to: Mark, grown: Mapping[object, Part], out: list[Message]) -> None:
+    def _advance(self, known_to: Mark, grown: Mapping[PartName, Part], out: list[Message]) -> None:
         """Moves restriction windows as far as events are known, the earliest end first. ``grown``: the parts
         that got an event; others need not be looked at, unless time alone moves them."""
         before = self.gate.limit()
         by_time = isinstance(self.operator.restriction.shift, ByTime)
         while True:
-            first: tuple[tuple[Mark, float], object] | None = None
+            first: tuple[tuple[Mark, float], PartName] | None = None
             for name, part in (self._parts if by_time else {**self._to_begin, **grown}).items():
                 end = part.next_end(known_to, before)
                 if end is not None and (first is None or end[0] < first[0][0]):

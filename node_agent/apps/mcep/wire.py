@@ -26,6 +26,9 @@ from node_agent.apps.mcep.messages import (
     UpTo,
 )
 from node_agent.apps.mcep.model import Event, Mark
+from node_agent.apps.mcep.moving.messages import Moves
+from node_agent.apps.mcep.moving.wire import decode as decode_moves
+from node_agent.apps.mcep.moving.wire import encode as encode_moves
 from node_agent.apps.mcep.switching import Held, Hold, Switch
 from node_agent.model.checked import Checked, Refused, Whole
 
@@ -126,7 +129,14 @@ class _Results(Struct, frozen=True, array_like=True, tag="results"):
     results: Annotated[tuple[tuple[Whole, _Event, bool], ...], Meta(max_length=MOST_ITEMS)]
 
 
-_Said = _Seen | _UpTo | _Located | _Placed | _Known | _Hold | _Switch | _Answered | _Streamed | _Results
+class _Moves(Struct, frozen=True, array_like=True, tag="moves"):
+    query: Name
+    said: Annotated[bytes, Meta(max_length=MOST_BYTES)]
+
+
+_Said = (
+    _Seen | _UpTo | _Located | _Placed | _Known | _Hold | _Switch | _Answered | _Streamed | _Results | _Moves
+)
 _DECODER: Checked[_Said] = Checked(_Said, MOST_BYTES, "msgpack")
 _ENCODER = msgspec.msgpack.Encoder()
 
@@ -175,6 +185,8 @@ def _packed(said: Said) -> _Said:
             return _Streamed(query, successor, channel.producer, channel.origin, _pack_message(message))
         case Results(query, results):
             return _Results(query, tuple((r.epoch, _pack_event(r.event), r.historical) for r in results))
+        case Moves(query, moves):
+            return _Moves(query, encode_moves(moves))
     raise AssertionError(f"{type(said).__name__} is no message")
 
 
@@ -203,6 +215,8 @@ def _unpacked(said: _Said) -> Said:
         case _Results():
             found = tuple(Delivered(epoch, _event(event), old) for epoch, event, old in said.results)
             return Results(said.query, found)
+        case _Moves():
+            return Moves(said.query, decode_moves(said.said))
 
 
 def _pack_message(message: Message) -> _Message:

@@ -38,6 +38,10 @@ class Merge:
             channel: deque() for channel in self.positions
         }
 
+    @property
+    def waiting(self) -> int:
+        return sum(map(len, self._queues.values()))
+
     def resume(self, channel: ChannelId, position: int, at: At) -> None:
         """Goes on behind a message that was taken on another machine."""
         self.positions[channel], self.at[channel], self._last[channel] = position, at, at

@@ -93,14 +93,22 @@ def encode_note(
     parts = tuple(
         _Part(
             part.name, part.begun, part.end, part.end_t, part.to_begin,
-            tuple(tuple(tuple(places[s, e.key]) for e in es) for s, es in part.buffers.items()),
+            tuple(tuple(_pair(places[s, e.key]) for e in es) for s, es in part.buffers.items()),
         )
         for part in standing.parts
     )  # fmt: skip
     gate = standing.gate
     marker = None if standing.marker is None else pack_marker(standing.marker)
-    own = (marker, standing.point, standing.said, standing.stamped, dict(standing.reach), parts)
-    return _ENCODER.encode(_Note(taken, at, tuple(gate.inlets.values()), gate.epoch, *gate.passed, *own))
+    inlets, reach = tuple(gate.inlets.values()), dict(standing.reach)
+    before = _Note(
+        taken, at, inlets, gate.epoch, *gate.passed, marker,
+        standing.point, standing.said, standing.stamped, reach, parts,
+    )  # fmt: skip
+    return _ENCODER.encode(before)
+
+
+def _pair(reference: Reference) -> tuple[int, int]:
+    return reference.stream, reference.position
 
 
 def decode_note(savepoint: Savepoint, execution: Execution) -> Note:

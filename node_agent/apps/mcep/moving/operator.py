@@ -72,6 +72,11 @@ class MovingOperator:
         return () if self._note is not None else self._work()
 
     @property
+    def waiting(self) -> int:
+        """Messages that wait for others."""
+        return self._merge.waiting + self.execution.gate.waiting
+
+    @property
     def at_boundary(self) -> bool:
         self._look()
         return self._noted == self._taken
