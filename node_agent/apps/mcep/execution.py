@@ -18,11 +18,12 @@ from node_agent.apps.mcep.channel import ChannelId, Heartbeat, Inlet, Marker, Me
 from node_agent.apps.mcep.collect import Observed
 from node_agent.apps.mcep.gate import Gate
 from node_agent.apps.mcep.geometry import Point, bounds, enclosing
-from node_agent.apps.mcep.graph import OperatorGraph, Stream
+from node_agent.apps.mcep.graph import OperatorGraph, Stream, fan_out
 from node_agent.apps.mcep.model import BEGINNING, AtomicId, Event, Mark
 from node_agent.apps.mcep.restriction import Part
 from node_agent.apps.mcep.reuse.lineage import inherited
 from node_agent.apps.mcep.selection import Selector
+from node_agent.apps.mcep.standing import PartName, PartStanding, Standing
 from node_agent.apps.mcep.suppression import Repeats, Reused, omits
 from node_agent.apps.mcep.windows import ByTime, Operator, Selection, Step
 
@@ -42,9 +43,11 @@ class Stamps:
     """Gives the outputs of an operator times, numbers and sources such that they are in order. ``point``:
     where its stream began when it last began anew."""
 
-    def __init__(self, operator: Operator, point: float = -math.inf) -> None:
+    def __init__(
+        self, operator: Operator, point: float = -math.inf, last: tuple[float, int] = (-math.inf, 0)
+    ) -> None:
         self._operator, self.point = operator, point
-        self.last = (-math.inf, 0)
+        self.last = last
         """Time of the last output, and how many have that time."""
 
     def stamp(
@@ -90,8 +93,8 @@ class Execution:
         self._selector = Selector(self.operator)
         self._sources = graph.below[name]
         self._trace = trace
-        self._parts: dict[object, Part] = {}
-        self._to_begin: dict[object, Part] = {}
+        self._parts: dict[PartName, Part] = {}
+        self._to_begin: dict[PartName, Part] = {}
         """Those whose restriction window has not been placed yet."""
         self._said: Mark = BEGINNING
         """The last heartbeat, or the last output."""
@@ -106,7 +109,7 @@ class Execution:
 
     def receive(self, channel: ChannelId, message: Message) -> list[Sent]:
         """Takes a message and does all that can be done."""
-        return self._on_streams(self.work(channel, message))
+        return fan_out(self._streams, self.work(channel, message))
 
     def work(self, channel: ChannelId, message: Message) -> list[Message]:
         """The same, before streams leave out what their restrictions exclude."""
@@ -121,9 +124,6 @@ class Execution:
         if self.marker is not None:
             self._say_how_far(out)
         return out
-
-    def _on_streams(self, out: list[Message]) -> list[Sent]:
-        return [(stream, each) for each in out for stream in self._streams if stream.carries(each)]
 
     @property
     def ended(self) -> bool:
@@ -152,6 +152,28 @@ class Execution:
                 gaps[stream] = (times[-1] - times[0]) / (len(times) - 1)
         return Observed(gaps, oldest, dict(self._reach))
 
+    def standing(self) -> Standing | None:
+        """Where it stands, so that another machine can go on from there (``resume``); None in the middle of
+        a change of epochs. Not with ``suppression``."""
+        if not self.gate.rests:
+            return None
+        parts = tuple(
+            PartStanding(name, part.begun, part.end, part.end_t, name in self._to_begin, dict(part.buffers))
+            for name, part in self._parts.items()
+        )
+        reach = dict(self._reach)
+        own = (self.marker, self._stamps.point, self._said, self._stamps.last, reach, parts)
+        return Standing(self.gate.standing(), *own)
+
+    def resume(self, standing: Standing) -> None:
+        """Goes on where another machine stood, whose ``buffers`` are known here."""
+        self.gate.resume(standing.gate)
+        self.marker, self._said = standing.marker, standing.said
+        self._stamps = Stamps(self.operator, standing.point, standing.stamped)
+        self._reach = dict(standing.reach)
+        self._parts = {each.name: Part.resumed(self.operator, each) for each in standing.parts}
+        self._to_begin = {each.name: self._parts[each.name] for each in standing.parts if each.to_begin}
+
     def _run(self, out: list[Message]) -> None:
         while (taken := self.gate.take()) is not None:
             channel, event = taken
@@ -160,7 +182,7 @@ class Execution:
             self._advance(event.key, {name: part}, out)
         self._advance(self.gate.known_to(), {}, out)
 
-    def _part_of(self, event: Event) -> tuple[object, Part]:
+    def _part_of(self, event: Event) -> tuple[PartName, Part]:
         partition = self.operator.partition
         name = partition.part_of(event) if partition else None
         part = self._parts.get(name)
@@ -172,13 +194,13 @@ class Execution:
                 self._to_begin[name] = part
         return name, part
 
-    def _advance(self, known_to: Mark, grown: Mapping[object, Part], out: list[Message]) -> None:
+    def _advance(self, known_to: Mark, grown: Mapping[PartName, Part], out: list[Message]) -> None:
         """Moves restriction windows as far as events are known, the earliest end first. ``grown``: the parts
         that got an event; others need not be looked at, unless time alone moves them."""
         before = self.gate.limit()
         by_time = isinstance(self.operator.restriction.shift, ByTime)
         while True:
-            first: tuple[tuple[Mark, float], object] | None = None
+            first: tuple[tuple[Mark, float], PartName] | None = None
             for name, part in (self._parts if by_time else {**self._to_begin, **grown}).items():
                 end = part.next_end(known_to, before)
                 if end is not None and (first is None or end[0] < first[0][0]):

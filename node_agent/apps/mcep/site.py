@@ -8,6 +8,7 @@ from node_agent.apps.mcep.execution import Execution
 from node_agent.apps.mcep.geometry import Region
 from node_agent.apps.mcep.messages import Said
 from node_agent.apps.mcep.model import Query
+from node_agent.apps.mcep.moving.messages import Happened
 from node_agent.apps.mcep.storage import Storage
 
 
@@ -27,6 +28,10 @@ class Site:
     storage: Storage
     send: Callable[[str, Said], None]
     arrived: Callable[[], float]
+    now: Callable[[], float] = lambda: 0.0
+    """About which time it is, as clients say."""
+    happened: Callable[[Happened], None] = lambda told: None
+    """Gets what is worth reporting."""
     refused: int = 0
     sharing: Operators | None = None
 

@@ -26,6 +26,9 @@ from node_agent.apps.mcep.messages import (
     UpTo,
 )
 from node_agent.apps.mcep.model import AtomicId, Event, Mark, Shared
+from node_agent.apps.mcep.moving.messages import Moves
+from node_agent.apps.mcep.moving.wire import decode as decode_moves
+from node_agent.apps.mcep.moving.wire import encode as encode_moves
 from node_agent.apps.mcep.reuse.cells import Cells
 from node_agent.apps.mcep.reuse.offers import Covered, Offer, Offered
 from node_agent.apps.mcep.reuse.results import Results as SharedResults
@@ -75,7 +78,7 @@ class _Region(Struct, frozen=True, array_like=True):
     numbers: Numbers
 
 
-class _Marker(Struct, frozen=True, array_like=True, tag="marker"):
+class PackedMarker(Struct, frozen=True, array_like=True, tag="marker"):
     t: float
     epoch: Whole
     region: _Region | None
@@ -88,7 +91,7 @@ class _Log(Struct, frozen=True, array_like=True, tag="log"):
     last: Key
 
 
-_Message = _Event | _Heartbeat | _Marker | _Log
+_Message = _Event | _Heartbeat | PackedMarker | _Log
 
 
 class _Seen(Struct, frozen=True, array_like=True, tag="seen"):
@@ -121,7 +124,7 @@ class _Hold(Struct, frozen=True, array_like=True, tag="hold"):
 
 class _Switch(Struct, frozen=True, array_like=True, tag="switch"):
     query: Name
-    marker: _Marker
+    marker: PackedMarker
 
 
 class _Answered(Struct, frozen=True, array_like=True, tag="held"):
@@ -141,6 +144,11 @@ class _Streamed(Struct, frozen=True, array_like=True, tag="streamed"):
 class _Results(Struct, frozen=True, array_like=True, tag="results"):
     query: Name
     results: Annotated[tuple[tuple[Whole, _Event, bool], ...], Meta(max_length=MOST_ITEMS)]
+
+
+class _Moves(Struct, frozen=True, array_like=True, tag="moves"):
+    query: Name
+    said: Annotated[bytes, Meta(max_length=MOST_BYTES)]
 
 
 class _Offer(Struct, frozen=True, array_like=True):
@@ -175,7 +183,7 @@ class _Covered(Struct, frozen=True, array_like=True, tag="covered"):
 
 
 _Streams = _Known | _Hold | _Switch | _Answered | _Streamed
-_Said = _Seen | _UpTo | _Located | _Placed | _Streams | _Results | _Offered | _Covered
+_Said = _Seen | _UpTo | _Located | _Placed | _Streams | _Results | _Offered | _Covered | _Moves
 _DECODER: Checked[_Said] = Checked(_Said, MOST_BYTES, "msgpack")
 _ENCODER = msgspec.msgpack.Encoder()
 
@@ -187,6 +195,19 @@ def encode(said: Said) -> bytes:
 def decode(data: bytes) -> Said:
     """Raises Refused, and nothing else, whatever the bytes are."""
     return _unpacked(_DECODER.decode(data))
+
+
+_MESSAGES: Checked[_Message] = Checked(_Message, MOST_BYTES, "msgpack")
+
+
+def encode_message(message: Message) -> bytes:
+    """What a channel brings, by itself."""
+    return _ENCODER.encode(_pack_message(message))
+
+
+def decode_message(data: bytes) -> Message:
+    """Raises Refused, and nothing else, whatever the bytes are."""
+    return _message(_MESSAGES.decode(data))
 
 
 def _packed(said: Said) -> _Said:
@@ -204,7 +225,7 @@ def _packed(said: Said) -> _Said:
         case Ordered(query, Hold(epoch)):
             return _Hold(query, epoch)
         case Ordered(query, Switch(marker)):
-            return _Switch(query, _pack_marker(marker))
+            return _Switch(query, pack_marker(marker))
         case Answered(query, Held(epoch, position)):
             return _Answered(query, epoch, position)
         case Streamed(query, successor, channel, message):
@@ -224,6 +245,8 @@ def _packed(said: Said) -> _Said:
             )
             outputs = tuple(map(_pack_event, found.outputs))
             return _Covered(manager, outputs, shares, _counts(found.used_cells) or (), found.empty)
+        case Moves(query, moves):
+            return _Moves(query, encode_moves(moves))
     raise AssertionError(f"{type(said).__name__} is no message")
 
 
@@ -243,7 +266,7 @@ def _unpacked(said: _Said) -> Said:
         case _Hold():
             return Ordered(said.query, Hold(said.epoch))
         case _Switch():
-            return Ordered(said.query, Switch(_marker(said.marker)))
+            return Ordered(said.query, Switch(marker_of(said.marker)))
         case _Answered():
             return Answered(said.query, Held(said.epoch, _number(said.position, endless=True)))
         case _Streamed():
@@ -267,6 +290,8 @@ def _unpacked(said: _Said) -> Said:
             return Covered(
                 said.manager, SharedResults(outputs, shares, _cells(said.used_cells) or {}, said.empty)
             )
+        case _Moves():
+            return Moves(said.query, decode_moves(said.said))
 
 
 def _pack_message(message: Message) -> _Message:
@@ -276,7 +301,7 @@ def _pack_message(message: Message) -> _Message:
         case Heartbeat(t):
             return _Heartbeat(t)
         case Marker():
-            return _pack_marker(message)
+            return pack_marker(message)
         case Log(first, last):
             return _Log(first, last)
 
@@ -287,10 +312,10 @@ def _message(message: _Message) -> Message:
             return _event(message)
         case _Heartbeat():
             return Heartbeat(_number(message.t))
-        case _Marker():
-            return _marker(message)
+        case PackedMarker():
+            return marker_of(message)
         case _Log():
-            return Log(_mark(message.first), _mark(message.last))
+            return Log(mark_of(message.first), mark_of(message.last))
 
 
 def _pack_event(event: Event) -> _Event:
@@ -347,12 +372,12 @@ def _place(numbers: tuple[float, ...]) -> Place:
     raise Refused("malformed", f"a place has 2 or 4 numbers, not {len(checked)}")
 
 
-def _pack_marker(marker: Marker) -> _Marker:
+def pack_marker(marker: Marker) -> PackedMarker:
     region = None if marker.region is None else _pack_region(marker.region)
-    return _Marker(marker.t, marker.epoch, region, dict(marker.points), tuple(sorted(marker.touched)))
+    return PackedMarker(marker.t, marker.epoch, region, dict(marker.points), tuple(sorted(marker.touched)))
 
 
-def _marker(marker: _Marker) -> Marker:
+def marker_of(marker: PackedMarker) -> Marker:
     region = None if marker.region is None else _region(marker.region)
     points = {name: _number(t) for name, t in marker.points.items()}
     return Marker(_number(marker.t), marker.epoch, region, points, frozenset(marker.touched))
@@ -384,7 +409,7 @@ def _region(region: _Region) -> Region:
     return made
 
 
-def _mark(key: tuple[float | str, ...]) -> Mark:
+def mark_of(key: tuple[float | str, ...]) -> Mark:
     """A position in the order of events: a time, a number, a source. Others could not be compared."""
     kinds = (float | int, float | int, str)
     if any(not isinstance(part, kind) for part, kind in zip(key, kinds, strict=False)) or len(key) > len(

@@ -24,7 +24,8 @@ from node_agent.migration.live.messages import (
     Sent,
 )
 from node_agent.migration.live.state import serve
-from node_agent.migration.live.values import DEFAULT_LIMITS, Limits, Order
+from node_agent.migration.live.values import DEFAULT_LIMITS, Limits, Name, Order, Word
+from node_agent.model.checked import Whole
 
 
 class Phase(StrEnum):
@@ -42,12 +43,12 @@ class Phase(StrEnum):
 class CoordinatorJournal:
     """``winner``: who was appointed. ``owner``: of the operator, when no migration is under way."""
 
-    owner: str
+    owner: Name
     phase: Phase = Phase.IDLE
     order: Order | None = None
-    winner: str = ""
-    last: int = 0
-    outcome: str = ""
+    winner: Word = ""
+    last: Whole = 0
+    outcome: Word = ""
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from node_agent.migration.live.buffer import Buffer
 from node_agent.migration.live.messages import Copy, Effect, Sent, StreamTo
-from node_agent.migration.live.values import Limits, Method, Order, Savepoint
+from node_agent.migration.live.values import Limits, Method, Order, Savepoint, batches, item_size
 
 
 def is_due(order: Order, size: int, now: float, step: float) -> bool:
@@ -58,5 +58,7 @@ class Copying:
         items = buffer.since(self.copied[stream] + 1, end)
         if items:
             self.copied[stream] = items[-1].position
-        batches = [tuple(items[k : k + self.limits.batch]) for k in range(0, len(items), self.limits.batch)]
-        return [Sent(self.order.target, Copy(self.order.migration, stream, batch)) for batch in batches]
+        return [
+            Sent(self.order.target, Copy(self.order.migration, stream, batch))
+            for batch in batches(items, item_size, self.limits)
+        ]

@@ -7,10 +7,11 @@ can be started again; its upstreams keep the input since then.
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from node_agent.migration.live.buffer import Buffer
 from node_agent.migration.live.messages import Effect, Outputs, Sent
-from node_agent.migration.live.values import Limits, Movable, Savepoint
+from node_agent.migration.live.values import Limits, Movable, Savepoint, batches
 
 MOST_CANDIDATES = 64
 
@@ -66,11 +67,10 @@ class Execution:
         first_pending = self.made - len(self.pending) + 1
         for sink, following in self.following.items():
             begin = max(following, first_pending)
-            while begin <= self.made:
-                end = min(self.made, begin + self.limits.batch - 1)
-                payloads = tuple(self.pending[n - first_pending] for n in range(begin, end + 1))
-                effects.append(Sent(sink, Outputs(begin, payloads)))
-                begin = end + 1
+            unsent = islice(self.pending, begin - first_pending, None)
+            for batch in batches(unsent, len, self.limits):
+                effects.append(Sent(sink, Outputs(begin, batch)))
+                begin += len(batch)
             self.following[sink] = max(following, begin)
         return effects
 

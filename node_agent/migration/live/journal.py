@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from node_agent.migration.live.values import Card, Order, Savepoint
+from node_agent.migration.live.values import Card, Names, Order, Savepoint, Word
+from node_agent.model.checked import Whole
 
 
 class Role(StrEnum):
@@ -23,16 +24,16 @@ class Journal:
     neighbours."""
 
     role: Role = Role.IDLE
-    term: int = 0
+    term: Whole = 0
     safe: Savepoint | None = None
     order: Order | None = None
     stored: bool = False
     card: Card | None = None
-    streams: tuple[str, ...] = ()
-    sinks: tuple[str, ...] = ()
-    last: int = 0
-    outcome: str = ""
-    partner: str = ""
+    streams: Names = ()
+    sinks: Names = ()
+    last: Whole = 0
+    outcome: Word = ""
+    partner: Word = ""
 
 
 NOTHING = Journal()

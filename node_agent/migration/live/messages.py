@@ -6,8 +6,23 @@ and a sender is believed only about itself; only the coordinator says that anoth
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from node_agent.migration.live.values import Item, Order, Savepoint
+from msgspec import Meta
+
+from node_agent.migration.live.values import (
+    MOST_AT_ONCE,
+    Item,
+    Name,
+    Number,
+    Order,
+    Savepoint,
+    Word,
+)
+from node_agent.model.checked import Whole
+
+_Items = Annotated[tuple[Item, ...], Meta(max_length=MOST_AT_ONCE)]
+_Payloads = Annotated[tuple[bytes, ...], Meta(max_length=MOST_AT_ONCE)]
 
 # Coordinator and hosts.
 
@@ -21,7 +36,7 @@ class Expect:
 
 @dataclass(frozen=True, slots=True)
 class Expecting:
-    migration: int
+    migration: Whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,23 +50,23 @@ class Migrate:
 class Finished:
     """``outcome``: ``moved``, or why the operator stays where it is."""
 
-    migration: int
-    outcome: str
+    migration: Whole
+    outcome: Word
 
 
 @dataclass(frozen=True, slots=True)
 class Appoint:
     """The other host of the migration is gone: ``host`` is the owner in that term."""
 
-    term: int
-    host: str
+    term: Number
+    host: Name
 
 
 @dataclass(frozen=True, slots=True)
 class Appointed:
     """The sender goes on in that term; neighbours may be told. A host that was released says otherwise."""
 
-    term: int
+    term: Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +74,7 @@ class Here:
     """The sender has started again, and has lost what was on its way to it. ``migration``: the one it takes
     part in, or 0."""
 
-    migration: int
+    migration: Whole
 
 
 # Old and new host.
@@ -67,29 +82,29 @@ class Here:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    migration: int
+    migration: Whole
     savepoint: Savepoint
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    migration: int
-    reason: str
+    migration: Whole
+    reason: Word
 
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
     """Asks for chunks of immutable state."""
 
-    migration: int
-    first: int
-    count: int
+    migration: Whole
+    first: Whole
+    count: Whole
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    migration: int
-    index: int
+    migration: Whole
+    index: Whole
     data: bytes
 
 
@@ -97,23 +112,23 @@ class Chunk:
 class StateKept:
     """The immutable state is complete and its digest right."""
 
-    migration: int
+    migration: Whole
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
     """Buffered input of a stream."""
 
-    migration: int
-    stream: str
-    items: tuple[Item, ...]
+    migration: Whole
+    stream: Name
+    items: _Items
 
 
 @dataclass(frozen=True, slots=True)
 class Standpoint:
     """A later savepoint: the owner may die from now on, and the other host begins there."""
 
-    migration: int
+    migration: Whole
     savepoint: Savepoint
 
 
@@ -121,7 +136,7 @@ class Standpoint:
 class Kept:
     """Input before that savepoint is not needed by the sender any more."""
 
-    migration: int
+    migration: Whole
     savepoint: Savepoint
 
 
@@ -129,7 +144,7 @@ class Kept:
 class Ready:
     """All state is here."""
 
-    migration: int
+    migration: Whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,21 +152,21 @@ class Start:
     """The receiver is the owner, from this boundary on. ``outputs``: the last ones, which some sink may not
     have."""
 
-    migration: int
+    migration: Whole
     savepoint: Savepoint
-    outputs: tuple[bytes, ...] = ()
+    outputs: _Payloads = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
     """The receiver is not needed any more and forgets the operator."""
 
-    migration: int
+    migration: Whole
 
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    migration: int
+    migration: Whole
 
 
 # Hosts and neighbours.
@@ -162,63 +177,63 @@ class StreamTo:
     """The owner asks an upstream to stream to another host too. ``since``: from that position on; 0: from the
     next item on."""
 
-    host: str
-    since: int = 0
+    host: Name
+    since: Whole = 0
 
 
 @dataclass(frozen=True, slots=True)
 class StreamsTo:
     """To the owner: which item the host got first."""
 
-    host: str
-    first: int
+    host: Name
+    first: Number
 
 
 @dataclass(frozen=True, slots=True)
 class Begins:
     """To the new host: which item comes first."""
 
-    first: int
+    first: Number
 
 
 @dataclass(frozen=True, slots=True)
 class StopTo:
-    host: str
+    host: Name
 
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    items: tuple[Item, ...]
+    items: _Items
 
 
 @dataclass(frozen=True, slots=True)
 class Trim:
     """The owner needs nothing up to this position any more, nor does the host beside it."""
 
-    upto: int
+    upto: Whole
 
 
 @dataclass(frozen=True, slots=True)
 class Hail:
     """The sender says that it is the owner in that term. ``since``: an upstream streams from there on."""
 
-    term: int
-    since: int = 0
+    term: Number
+    since: Whole = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Succeed:
     """The owner names its successor."""
 
-    term: int
-    host: str
+    term: Number
+    host: Name
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
     """An upstream says that it takes the receiver for the owner. ``linked``: whether it streams to it."""
 
-    term: int
+    term: Number
     linked: bool
 
 
@@ -226,29 +241,29 @@ class Moved:
 class Welcome:
     """A sink says that it takes the receiver for the owner, and which output it wants next."""
 
-    term: int
-    following: int
+    term: Number
+    following: Number
 
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
     """Another host is the owner."""
 
-    term: int
-    owner: str
+    term: Number
+    owner: Name
 
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    first: int
-    payloads: tuple[bytes, ...]
+    first: Number
+    payloads: _Payloads
 
 
 @dataclass(frozen=True, slots=True)
 class Ack:
     """The sink has all outputs up to this one."""
 
-    upto: int
+    upto: Whole
 
 
 FromCoordinator = Expect | Migrate | Appoint

@@ -28,7 +28,7 @@ from node_agent.migration.live.messages import (
     Trim,
     Welcome,
 )
-from node_agent.migration.live.values import DEFAULT_LIMITS, Item, Limits
+from node_agent.migration.live.values import DEFAULT_LIMITS, Item, Limits, batches, item_size
 
 
 def superseded(owner: str, known: int, term: int, host: str) -> list[Effect]:
@@ -108,9 +108,9 @@ class Upstream:
         return max(since, self.kept[0].position if self.kept else self.last + 1)
 
     def _stream(self, host: str, first: int) -> Iterator[Effect]:
-        items = [item for item in self.kept if item.position >= first]
-        for begin in range(0, len(items), self.limits.batch):
-            yield Sent(host, Items(tuple(items[begin : begin + self.limits.batch])))
+        items = (item for item in self.kept if item.position >= first)
+        for batch in batches(items, item_size, self.limits):
+            yield Sent(host, Items(batch))
 
 
 @dataclass(slots=True)

@@ -30,7 +30,7 @@ from node_agent.migration.live.new_host import keep_savepoint
 from node_agent.migration.live.owner import MOVED, release, settled, standby_kept
 from node_agent.migration.live.site import Site
 from node_agent.migration.live.state import serve
-from node_agent.migration.live.values import Method, Order, Savepoint
+from node_agent.migration.live.values import MOST_AT_ONCE, Method, Order, Savepoint
 
 
 def on_migrate(site: Site, order: Order, now: float) -> list[Effect]:
@@ -87,6 +87,8 @@ def try_to_hand_over(site: Site, order: Order, now: float) -> list[Effect]:
         return []
     boundary, safe = work.operator.boundary(), work.safe
     outputs = work.pending_up_to(boundary.outputs)
+    if sum(map(len, outputs)) > site.limits.start_bytes or len(outputs) > MOST_AT_ONCE:
+        boundary, outputs = safe, ()
     site.journal = replace(site.journal, role=Role.STANDBY, term=order.term, safe=safe)
     late = Note("handed_over", order.migration, "late" if "late" in site.said else "in_time")
     site.stop_work()

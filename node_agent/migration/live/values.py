@@ -3,19 +3,39 @@
 An operator is deterministic: its outputs depend on the sequences of its inputs and on nothing else, not on
 how the inputs arrive beside each other either. So its windows and variables need not be copied. Another host
 makes them again from a savepoint and the input since then, and numbers the outputs in the same way.
+
+Types of fields have bounds: ``wire`` and ``disk`` check them when they read what another machine or a file
+says.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
-from typing import NamedTuple, Protocol
+from typing import Annotated, NamedTuple, Protocol, TypeVar
+
+from msgspec import Meta
+
+from node_agent.model.checked import Whole
+
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+Word = Annotated[str, Meta(max_length=200)]
+"""Why something is so; or a name, or none."""
+Number = Annotated[int, Meta(ge=1, le=2**62)]
+Time = Annotated[float, Meta(ge=0)]
+"""Seconds; may be endless."""
+MOST_NEIGHBOURS = 256
+MOST_AT_ONCE = 8192
+"""Items or outputs of one message."""
+MOST_NOTE = 64 * 1024
+Names = Annotated[tuple[Name, ...], Meta(max_length=MOST_NEIGHBOURS)]
+T = TypeVar("T")
 
 
 class Item(NamedTuple):
     """``position``: 1, 2, 3 … in its stream."""
 
-    position: int
+    position: Number
     payload: bytes
 
 
@@ -27,9 +47,9 @@ class Savepoint:
     before. ``at``: the operator's own note about its windows.
     """
 
-    inputs: tuple[tuple[str, int], ...]
-    outputs: int = 0
-    at: bytes = b""
+    inputs: Annotated[tuple[tuple[Name, Whole], ...], Meta(max_length=MOST_NEIGHBOURS)]
+    outputs: Whole = 0
+    at: Annotated[bytes, Meta(max_length=MOST_NOTE)] = b""
 
     def position(self, stream: str) -> int:
         return dict(self.inputs).get(stream, 0)
@@ -72,9 +92,9 @@ class Method(StrEnum):
 class Card:
     """Describes immutable state: SHA-256 in hexadecimal digits, and bytes."""
 
-    digest: str
-    size: int
-    chunk: int = 64 * 1024
+    digest: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    size: Whole
+    chunk: Annotated[int, Meta(ge=1, le=1024**2)] = 64 * 1024
 
     @property
     def chunks(self) -> int:
@@ -98,17 +118,17 @@ class Order:
     migration is given up.
     """
 
-    migration: int
-    source: str
-    target: str
+    migration: Number
+    source: Word
+    target: Name
     card: Card
-    streams: tuple[str, ...]
-    sinks: tuple[str, ...]
-    deadline: float = float("inf")
+    streams: Names
+    sinks: Names
+    deadline: Time = float("inf")
     method: Method = Method.LIVE
-    begin_at: float = 0.0
-    bandwidth: float = float("inf")
-    give_up_at: float = float("inf")
+    begin_at: Time = 0.0
+    bandwidth: Annotated[float, Meta(gt=0)] = float("inf")
+    give_up_at: Time = float("inf")
 
     @property
     def term(self) -> int:
@@ -124,9 +144,11 @@ class Order:
 class Limits:
     """``most_state``: bytes of immutable state that a target takes. ``items`` and ``bytes``: of each stream,
     buffered at a host. ``pending``: outputs that sinks have not acknowledged. ``window``: chunks under way.
-    ``batch``: items in a message. ``grain``: items after which a new savepoint is kept. ``note``: bytes of an
-    operator's note. ``step``: seconds before it is due by which copying of buffers begins. ``patience``:
-    seconds that the old host waits for a boundary between selections."""
+    ``batch``, ``batch_bytes``: items in a message, and bytes, which the last item may exceed.
+    ``start_bytes``: of outputs that are handed over; if there are more, the new host makes them again.
+    ``grain``: items after which a new savepoint is kept. ``note``: bytes of an operator's note. ``step``:
+    seconds before it is due by which copying of buffers begins. ``patience``: seconds that the old host waits
+    for a boundary between selections."""
 
     most_state: int = 4 * 1024**3
     items: int = 65_536
@@ -134,10 +156,30 @@ class Limits:
     pending: int = 4096
     window: int = 16
     batch: int = 64
+    batch_bytes: int = 256 * 1024
+    start_bytes: int = 512 * 1024
     grain: int = 32
-    note: int = 64 * 1024
+    note: int = MOST_NOTE
     step: float = 1.0
     patience: float = 5.0
 
 
 DEFAULT_LIMITS = Limits()
+
+
+def batches(each: Iterable[T], size: Callable[[T], int], limits: Limits) -> Iterator[tuple[T, ...]]:
+    """What goes into one message each, in order."""
+    batch: list[T] = []
+    held = 0
+    for one in each:
+        batch.append(one)
+        held += size(one)
+        if len(batch) >= limits.batch or held >= limits.batch_bytes:
+            yield tuple(batch)
+            batch, held = [], 0
+    if batch:
+        yield tuple(batch)
+
+
+def item_size(item: Item) -> int:
+    return len(item.payload)

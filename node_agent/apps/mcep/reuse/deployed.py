@@ -47,9 +47,10 @@ class Reuse:
         return {key: each for each in self.managers for key in each.operators}
 
 
-def check_reuse(reuse: Reuse, queries: Iterable[tuple[Query, bool]], brokers: frozenset[str]) -> None:
-    """Raises ``McepError``. ``queries``: each with whether it has a graph for each region."""
-    named = {query.name: (query, has_graphs) for query, has_graphs in queries}
+def check_reuse(reuse: Reuse, queries: Iterable[tuple[Query, bool, bool]], brokers: frozenset[str]) -> None:
+    """Raises ``McepError``. ``queries``: each with whether it has a graph for each region, and whether its
+    operators move."""
+    named = {each[0].name: each for each in queries}
     every = [key for each in reuse.managers for key in each.operators]
     if not reuse.period > 0 or not reuse.again > 0:
         raise McepError("the period of decisions and of choosing neighbours are above 0 s")
@@ -67,8 +68,8 @@ def check_reuse(reuse: Reuse, queries: Iterable[tuple[Query, bool]], brokers: fr
             if name not in named or operator not in named[name][0].graph.by_name:
                 raise McepError(f"selection manager {manager.name}: there is no operator {key}")
     for name in dict.fromkeys(split_key(key)[0] for key in every):
-        query, has_graphs = named[name]
-        problem = query_problem(query, has_graphs)
+        query = named[name][0]
+        problem = query_problem(*named[name])
         if problem is None:
             shared = [split_key(key)[1] for key in every if split_key(key)[0] == name]
             operators = (query.graph.by_name[each] for each in shared)
@@ -77,7 +78,7 @@ def check_reuse(reuse: Reuse, queries: Iterable[tuple[Query, bool]], brokers: fr
             raise McepError(f"query {name}: {problem}")
 
 
-def query_problem(query: Query, has_graphs: bool) -> str | None:
+def query_problem(query: Query, has_graphs: bool, moves: bool) -> str | None:
     """Why the selections of a query cannot be shared; None if they can."""
     if query.policy.completeness == "strong":
         return "it asks for strong completeness, which results of other regions cannot give"
@@ -85,4 +86,6 @@ def query_problem(query: Query, has_graphs: bool) -> str | None:
         return "suppression finds its own old results; results of other queries take their place"
     if has_graphs:
         return "it prepares graphs, and only graphs that move share selections"
+    if moves:
+        return "its operators move between brokers, and their selection managers do not follow"
     return None

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from node_agent.apps.mcep.channel import ChannelId, Heartbeat, Inlet, Marker, Message
 from node_agent.apps.mcep.execution import Execution, Sent, Stamps
 from node_agent.apps.mcep.geometry import Region
-from node_agent.apps.mcep.graph import OperatorGraph
+from node_agent.apps.mcep.graph import OperatorGraph, fan_out
 from node_agent.apps.mcep.model import Event, EventId, Shared
 from node_agent.apps.mcep.reuse.lineage import output_of
 from node_agent.apps.mcep.reuse.offers import Offer, Offered
@@ -83,7 +83,7 @@ class Offering(Execution):
         """All selections before this one are decided; those of which nothing came gave nothing."""
         while self._selections and (first := next(iter(self._selections))) < number:
             self._selections.pop(first).results = ()
-        return self._on_streams(self._ready())
+        return fan_out(self._streams, self._ready())
 
     def work(self, channel: ChannelId, message: Message) -> list[Message]:
         self._enqueue(super().work(channel, message))
