@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from node_agent.apps.base import AppUnusable, Surroundings
+from node_agent.apps.base import KEPT, AppUnusable, Surroundings
 from node_agent.apps.dataflow.config import DataflowConfig
 from node_agent.apps.dataflow.events import QueueSample
 from node_agent.apps.dataflow.moving.coordinator import MovingCoordinator
@@ -19,7 +19,6 @@ from node_agent.migration.live.values import Limits
 
 ITEMS = 512
 """Tuples on their way to an operator that moves, if its ``buffers`` say nothing else."""
-FOLDER = "migration"
 
 
 class MovingParts:
@@ -93,7 +92,7 @@ class MovingParts:
     def _make_host(self, roles: Roles) -> MovingHost:
         around = self._around
         spec = self._config.plan.query.operator(roles.moving.operator)
-        directory = None if around.directory is None else around.directory / FOLDER
+        directory = None if around.directory is None else around.directory / KEPT
         if directory is not None:
             directory.mkdir(parents=True, exist_ok=True)
         recipe, limits = self._recipe(roles), self._limits(roles)

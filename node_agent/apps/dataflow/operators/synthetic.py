@@ -19,6 +19,7 @@ from node_agent.apps.dataflow.wire.packing import MAX_PAYLOAD
 MAX_CHAIN = 1000
 MOST_STATE = 512 * 1024**2
 Size = Annotated[int, Meta(ge=0, le=MAX_PAYLOAD)]
+State = Annotated[int, Meta(ge=0, le=MOST_STATE)]
 
 
 class SourceParams(Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,7 +36,7 @@ class WorkParams(Struct, frozen=True, forbid_unknown_fields=True):
 
     cpu: Annotated[float, Meta(ge=0, le=3600)] = 0.005
     output: Size | None = None
-    state: Annotated[int, Meta(ge=0, le=MOST_STATE)] = 0
+    state: State | None = None
 
 
 class SinkParams(Struct, frozen=True, forbid_unknown_fields=True):
@@ -105,7 +106,7 @@ SOURCE = OperatorKind("synthetic_source", "source", SourceParams, SyntheticSourc
 
 
 def _state(params: WorkParams, context: Context) -> bytes:
-    return pattern("state", 0, params.state)
+    return pattern("state", 0, params.state or 0)
 
 
 def _restored(params: WorkParams, context: Context, state: bytes) -> Work:
