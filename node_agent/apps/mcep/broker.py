@@ -7,7 +7,7 @@ refused and counted.
 
 import re
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from node_agent.apps.mcep.channel import Marker
 from node_agent.apps.mcep.deployment import Deployment
@@ -26,6 +26,7 @@ from node_agent.apps.mcep.messages import (
     UpTo,
 )
 from node_agent.apps.mcep.model import Event, Query
+from node_agent.apps.mcep.moving.messages import Happened, Moves
 from node_agent.apps.mcep.progress import Progress
 from node_agent.apps.mcep.run import Done, Run
 from node_agent.apps.mcep.sharing import Who
@@ -39,7 +40,7 @@ GRAPH = re.compile(r"(.+)/[1-9][0-9]{0,9}")
 
 class Broker:
     def __init__(self, name: str, deployment: Deployment) -> None:
-        self.name = name
+        self.name, self.deployment = name, deployment
         self.brokers = deployment.brokers
         self._clients = frozenset(deployment.clients)
         self._progress = Progress(deployment.clients)
@@ -48,6 +49,7 @@ class Broker:
         self._local: deque[Said] = deque()
         self._out: list[Sent] = []
         self._site = Site(name, deployment.brokers, Storage(deployment.ttl), self._send, lambda: self.arrived)
+        self._site.now = lambda: self._progress.latest
         self._queries = {each.name: each for each in deployment.queries}
         self._groups = {group[0].name: group for group in deployment.groups}
         self._runs: dict[str, Run] = {}
@@ -64,6 +66,10 @@ class Broker:
             if group[0].home == name:
                 graphs = Graphs(group, self._site, self._runs, self._read, self._has_read)
                 self._homes.update({each.name: GraphsHome(each, self._site, graphs) for each in group})
+
+    def report_to(self, happened: Callable[[Happened], None]) -> None:
+        """``happened`` gets what operators that move do here."""
+        self._site.happened = happened
 
     @property
     def refused(self) -> int:
@@ -124,6 +130,9 @@ class Broker:
             self._ended = Done.total([self._ended, self._runs.pop(name).done()])
         for home in self._homes.values():
             home.look()
+        for run in self._runs.values():
+            if run.moving is not None:
+                run.moving.tick()
         found = self._drain()
         news = tuple(self._progress.news().items())
         self._site.storage.expire(min([self.arrived, *(each.needed_since() for each in self._runs.values())]))
@@ -151,6 +160,8 @@ class Broker:
                 self._runs[name].answered(sender, answer)
                 for home in self._homes.values():
                     home.look()
+            case Moves(name, told) if name in self._runs and (moving := self._runs[name].moving):
+                moving.receive(sender, told)
             case Streamed(name, successor, channel, message) if name in self._runs:
                 self._runs[name].streamed(sender, successor, channel, message)
             case _:

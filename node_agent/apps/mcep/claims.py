@@ -2,6 +2,7 @@
 queries."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from node_agent.apps.mcep.channel import Heartbeat, Marker, Message
 from node_agent.apps.mcep.config import types_of
@@ -21,6 +22,8 @@ from node_agent.apps.mcep.messages import (
     UpTo,
 )
 from node_agent.apps.mcep.model import FAR_S, Event, Value
+from node_agent.apps.mcep.moving.claims import MovesClaims
+from node_agent.apps.mcep.moving.messages import Moves
 from node_agent.apps.mcep.progress import GONE
 from node_agent.apps.mcep.switching import Switch
 
@@ -42,6 +45,11 @@ class Claims:
         self._streams = {
             each.name: frozenset((one.producer, one.successor) for one in each.query.graph.streams)
             for each in deployment.queries
+        }
+        self._moves = {
+            each.name: MovesClaims(receiver, each, deployment.brokers, partial(self._mistold, each))
+            for each in deployment.queries
+            if each.migration is not None
         }
 
     def may_connect(self, node: str) -> bool:
@@ -75,6 +83,9 @@ class Claims:
                 if not all(client in self._clients for client, _ in upto):
                     return "client"
                 return None if all(_is_word(t) for _, t in upto) else "time"
+            case Moves(name, moves):
+                claims = self._moves.get(name)
+                return "query" if claims is None else claims.refusal(sender, moves)
             case Located() | Ordered() | Answered() | Streamed():
                 query = self._queries.get(query_of_run(said.query))
                 return "query" if query is None else self._of_query(sender, said, query)
@@ -112,15 +123,17 @@ class Claims:
                 return None if answer.position <= FAR_S else "time"
             case Streamed(_, successor, channel, message):
                 stream = (channel.producer, successor)
+                if query.migration is not None and successor != CONSUMER:
+                    return "stream"
                 if stream not in self._streams[query.name] or query.host(successor) != self._receiver:
                     return "stream"
                 operator = channel.producer in query.query.graph.by_name
                 host = query.hosts[channel.producer] if operator else channel.origin
                 if sender != host or bool(channel.origin) == operator or sender not in self._brokers:
                     return "sender"
-                return self._mistold(message, query, channel.producer)
+                return self._mistold(query, message, channel.producer)
 
-    def _mistold(self, message: Message, query: Deployed, producer: str) -> str | None:
+    def _mistold(self, query: Deployed, message: Message, producer: str) -> str | None:
         if isinstance(message, Marker):
             return _misorders(message, query)
         if isinstance(message, Event):

@@ -18,10 +18,11 @@ from node_agent.apps.mcep.channel import ChannelId, Heartbeat, Inlet, Marker, Me
 from node_agent.apps.mcep.collect import Observed
 from node_agent.apps.mcep.gate import Gate
 from node_agent.apps.mcep.geometry import Point, bounds, enclosing
-from node_agent.apps.mcep.graph import OperatorGraph, Stream
+from node_agent.apps.mcep.graph import OperatorGraph, Stream, fan_out
 from node_agent.apps.mcep.model import BEGINNING, AtomicId, Event, Mark
 from node_agent.apps.mcep.restriction import Part
 from node_agent.apps.mcep.selection import Selector
+from node_agent.apps.mcep.standing import PartName, PartStanding, Standing
 from node_agent.apps.mcep.suppression import Repeats, Reused, omits
 from node_agent.apps.mcep.windows import ByTime, Selection, Step
 
@@ -59,8 +60,8 @@ class Execution:
         self._selector = Selector(self.operator)
         self._sources = graph.below[name]
         self._trace = trace
-        self._parts: dict[object, Part] = {}
-        self._to_begin: dict[object, Part] = {}
+        self._parts: dict[PartName, Part] = {}
+        self._to_begin: dict[PartName, Part] = {}
         """Those whose restriction window has not been placed yet."""
         self._point = -math.inf
         """Where its output began when it last began anew."""
@@ -78,6 +79,10 @@ class Execution:
 
     def receive(self, channel: ChannelId, message: Message) -> list[Sent]:
         """Takes a message and does all that can be done."""
+        return fan_out(self._streams, self.work(channel, message))
+
+    def work(self, channel: ChannelId, message: Message) -> list[Message]:
+        """The same, before streams leave out what their restrictions exclude."""
         self.gate.receive(channel, message)
         out: list[Message] = []
         while True:
@@ -88,7 +93,7 @@ class Execution:
             self._begin(marker, out)
         if self.marker is not None:
             self._say_how_far(out)
-        return [(stream, each) for each in out for stream in self._streams if stream.carries(each)]
+        return out
 
     @property
     def ended(self) -> bool:
@@ -112,6 +117,27 @@ class Execution:
                 gaps[stream] = (times[-1] - times[0]) / (len(times) - 1)
         return Observed(gaps, oldest, dict(self._reach))
 
+    def standing(self) -> Standing | None:
+        """Where it stands, so that another machine can go on from there (``resume``); None in the middle of
+        a change of epochs. Not with ``suppression``."""
+        if not self.gate.rests:
+            return None
+        parts = tuple(
+            PartStanding(name, part.begun, part.end, part.end_t, name in self._to_begin, dict(part.buffers))
+            for name, part in self._parts.items()
+        )
+        reach = dict(self._reach)
+        own = (self.marker, self._point, self._said, self._stamped, reach, parts)
+        return Standing(self.gate.standing(), *own)
+
+    def resume(self, standing: Standing) -> None:
+        """Goes on where another machine stood, whose ``buffers`` are known here."""
+        self.gate.resume(standing.gate)
+        self.marker, self._point, self._said = standing.marker, standing.point, standing.said
+        self._stamped, self._reach = standing.stamped, dict(standing.reach)
+        self._parts = {each.name: Part.resumed(self.operator, each) for each in standing.parts}
+        self._to_begin = {each.name: self._parts[each.name] for each in standing.parts if each.to_begin}
+
     def _run(self, out: list[Message]) -> None:
         while (taken := self.gate.take()) is not None:
             channel, event = taken
@@ -120,7 +146,7 @@ class Execution:
             self._advance(event.key, {name: part}, out)
         self._advance(self.gate.known_to(), {}, out)
 
-    def _part_of(self, event: Event) -> tuple[object, Part]:
+    def _part_of(self, event: Event) -> tuple[PartName, Part]:
         partition = self.operator.partition
         name = partition.part_of(event) if partition else None
         part = self._parts.get(name)
@@ -132,13 +158,13 @@ class Execution:
                 self._to_begin[name] = part
         return name, part
 
-    def _advance(self, known_to: Mark, grown: Mapping[object, Part], out: list[Message]) -> None:
+    def _advance(self, known_to: Mark, grown: Mapping[PartName, Part], out: list[Message]) -> None:
         """Moves restriction windows as far as events are known, the earliest end first. ``grown``: the parts
         that got an event; others need not be looked at, unless time alone moves them."""
         before = self.gate.limit()
         by_time = isinstance(self.operator.restriction.shift, ByTime)
         while True:
-            first: tuple[tuple[Mark, float], object] | None = None
+            first: tuple[tuple[Mark, float], PartName] | None = None
             for name, part in (self._parts if by_time else {**self._to_begin, **grown}).items():
                 end = part.next_end(known_to, before)
                 if end is not None and (first is None or end[0] < first[0][0]):

@@ -6,6 +6,7 @@ from node_agent.apps.mcep.channel import ChannelId, Message
 from node_agent.apps.mcep.delivery import Delivered
 from node_agent.apps.mcep.geometry import Point
 from node_agent.apps.mcep.model import Event
+from node_agent.apps.mcep.moving.messages import Moves
 from node_agent.apps.mcep.switching import Held, Order
 
 
@@ -72,6 +73,6 @@ class Results(NamedTuple):
     results: tuple[Delivered, ...]
 
 
-Said = Seen | UpTo | Located | Placed | Known | Ordered | Answered | Streamed | Results
+Said = Seen | UpTo | Located | Placed | Known | Ordered | Answered | Streamed | Results | Moves
 Sent = tuple[str, Said]
 """To which node, and what."""

@@ -11,13 +11,14 @@ from node_agent.apps.mcep.channel import ChannelId, Marker, Message
 from node_agent.apps.mcep.delivery import Delivered
 from node_agent.apps.mcep.deployment import Deployed
 from node_agent.apps.mcep.geometry import Point
-from node_agent.apps.mcep.graph import CONSUMER
+from node_agent.apps.mcep.graph import CONSUMER, fan_out
 from node_agent.apps.mcep.interest import Condition, CountEvents
 from node_agent.apps.mcep.messages import Answered, Ordered, Streamed
 from node_agent.apps.mcep.model import Event, Query
+from node_agent.apps.mcep.moving.operators import MovingOperators
 from node_agent.apps.mcep.site import Site
 from node_agent.apps.mcep.switching import Held, Hold, Order, Reconfigurator
-from node_agent.apps.mcep.wiring import delivery, execution, fan_out, range_query
+from node_agent.apps.mcep.wiring import delivery, execution, range_query
 
 
 class Done(NamedTuple):
@@ -45,7 +46,10 @@ class Run:
         self._ranges = {each.name: range_query(query, each, site.storage) for each in query.graph.sources}
         for ranges in self._ranges.values():
             ranges.progress(site.arrived())
-        hosted = [each for each, host in deployed.hosts.items() if host == site.name]
+        self.moving: MovingOperators | None = None
+        if deployed.migration is not None:
+            self.moving = MovingOperators(name, deployed, site, self._consumed)
+        hosted = [] if self.moving else [each for each, at in deployed.hosts.items() if at == site.name]
         self._operators = {each: execution(query, each, site.servers) for each in hosted}
         self._streamed = 0
 
@@ -54,9 +58,9 @@ class Run:
         return Done(
             self._streamed,
             sum(each.skipped for each in self._ranges.values()),
-            sum(each.counts.processed for each in operators),
+            sum(each.counts.processed for each in operators) + (self.moving.processed if self.moving else 0),
             sum(each.counts.reused for each in operators),
-            sum(each.gate.waiting for each in operators),
+            sum(each.gate.waiting for each in operators) + (self.moving.waiting if self.moving else 0),
         )
 
     def needed_since(self) -> float:
@@ -93,6 +97,9 @@ class Run:
             self._to(stream.successor, channel, message)
 
     def _to(self, successor: str, channel: ChannelId, message: Message) -> None:
+        if self.moving is not None and successor != CONSUMER:
+            self.moving.emit(successor, channel, message)
+            return
         self._site.send(self._deployed.host(successor), Streamed(self.name, successor, channel, message))
 
     def streamed(self, sender: str, successor: str, channel: ChannelId, message: Message) -> None:

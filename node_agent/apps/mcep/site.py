@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from node_agent.apps.mcep.geometry import Region
 from node_agent.apps.mcep.messages import Said
+from node_agent.apps.mcep.moving.messages import Happened
 from node_agent.apps.mcep.storage import Storage
 
 
@@ -18,6 +19,10 @@ class Site:
     storage: Storage
     send: Callable[[str, Said], None]
     arrived: Callable[[], float]
+    now: Callable[[], float] = lambda: 0.0
+    """About which time it is, as clients say."""
+    happened: Callable[[Happened], None] = lambda told: None
+    """Gets what is worth reporting."""
     refused: int = 0
 
     def count(self, types: Iterable[str], regions: Iterable[Region], since: float, before: float) -> int:

@@ -26,6 +26,9 @@ from node_agent.apps.mcep.messages import (
     UpTo,
 )
 from node_agent.apps.mcep.model import Event, Mark
+from node_agent.apps.mcep.moving.messages import Moves
+from node_agent.apps.mcep.moving.wire import decode as decode_moves
+from node_agent.apps.mcep.moving.wire import encode as encode_moves
 from node_agent.apps.mcep.switching import Held, Hold, Switch
 from node_agent.model.checked import Checked, Refused, Whole
 
@@ -58,7 +61,7 @@ class _Region(Struct, frozen=True, array_like=True):
     numbers: Numbers
 
 
-class _Marker(Struct, frozen=True, array_like=True, tag="marker"):
+class PackedMarker(Struct, frozen=True, array_like=True, tag="marker"):
     t: float
     epoch: Whole
     region: _Region | None
@@ -71,7 +74,7 @@ class _Log(Struct, frozen=True, array_like=True, tag="log"):
     last: Key
 
 
-_Message = _Event | _Heartbeat | _Marker | _Log
+_Message = _Event | _Heartbeat | PackedMarker | _Log
 
 
 class _Seen(Struct, frozen=True, array_like=True, tag="seen"):
@@ -104,7 +107,7 @@ class _Hold(Struct, frozen=True, array_like=True, tag="hold"):
 
 class _Switch(Struct, frozen=True, array_like=True, tag="switch"):
     query: Name
-    marker: _Marker
+    marker: PackedMarker
 
 
 class _Answered(Struct, frozen=True, array_like=True, tag="held"):
@@ -126,7 +129,14 @@ class _Results(Struct, frozen=True, array_like=True, tag="results"):
     results: Annotated[tuple[tuple[Whole, _Event, bool], ...], Meta(max_length=MOST_ITEMS)]
 
 
-_Said = _Seen | _UpTo | _Located | _Placed | _Known | _Hold | _Switch | _Answered | _Streamed | _Results
+class _Moves(Struct, frozen=True, array_like=True, tag="moves"):
+    query: Name
+    said: Annotated[bytes, Meta(max_length=MOST_BYTES)]
+
+
+_Said = (
+    _Seen | _UpTo | _Located | _Placed | _Known | _Hold | _Switch | _Answered | _Streamed | _Results | _Moves
+)
 _DECODER: Checked[_Said] = Checked(_Said, MOST_BYTES, "msgpack")
 _ENCODER = msgspec.msgpack.Encoder()
 
@@ -138,6 +148,19 @@ def encode(said: Said) -> bytes:
 def decode(data: bytes) -> Said:
     """Raises Refused, and nothing else, whatever the bytes are."""
     return _unpacked(_DECODER.decode(data))
+
+
+_MESSAGES: Checked[_Message] = Checked(_Message, MOST_BYTES, "msgpack")
+
+
+def encode_message(message: Message) -> bytes:
+    """What a channel brings, by itself."""
+    return _ENCODER.encode(_pack_message(message))
+
+
+def decode_message(data: bytes) -> Message:
+    """Raises Refused, and nothing else, whatever the bytes are."""
+    return _message(_MESSAGES.decode(data))
 
 
 def _packed(said: Said) -> _Said:
@@ -155,13 +178,15 @@ def _packed(said: Said) -> _Said:
         case Ordered(query, Hold(epoch)):
             return _Hold(query, epoch)
         case Ordered(query, Switch(marker)):
-            return _Switch(query, _pack_marker(marker))
+            return _Switch(query, pack_marker(marker))
         case Answered(query, Held(epoch, position)):
             return _Answered(query, epoch, position)
         case Streamed(query, successor, channel, message):
             return _Streamed(query, successor, channel.producer, channel.origin, _pack_message(message))
         case Results(query, results):
             return _Results(query, tuple((r.epoch, _pack_event(r.event), r.historical) for r in results))
+        case Moves(query, moves):
+            return _Moves(query, encode_moves(moves))
     raise AssertionError(f"{type(said).__name__} is no message")
 
 
@@ -181,7 +206,7 @@ def _unpacked(said: _Said) -> Said:
         case _Hold():
             return Ordered(said.query, Hold(said.epoch))
         case _Switch():
-            return Ordered(said.query, Switch(_marker(said.marker)))
+            return Ordered(said.query, Switch(marker_of(said.marker)))
         case _Answered():
             return Answered(said.query, Held(said.epoch, _number(said.position, endless=True)))
         case _Streamed():
@@ -190,6 +215,8 @@ def _unpacked(said: _Said) -> Said:
         case _Results():
             found = tuple(Delivered(epoch, _event(event), old) for epoch, event, old in said.results)
             return Results(said.query, found)
+        case _Moves():
+            return Moves(said.query, decode_moves(said.said))
 
 
 def _pack_message(message: Message) -> _Message:
@@ -199,7 +226,7 @@ def _pack_message(message: Message) -> _Message:
         case Heartbeat(t):
             return _Heartbeat(t)
         case Marker():
-            return _pack_marker(message)
+            return pack_marker(message)
         case Log(first, last):
             return _Log(first, last)
 
@@ -210,10 +237,10 @@ def _message(message: _Message) -> Message:
             return _event(message)
         case _Heartbeat():
             return Heartbeat(_number(message.t))
-        case _Marker():
-            return _marker(message)
+        case PackedMarker():
+            return marker_of(message)
         case _Log():
-            return Log(_mark(message.first), _mark(message.last))
+            return Log(mark_of(message.first), mark_of(message.last))
 
 
 def _pack_event(event: Event) -> _Event:
@@ -241,12 +268,12 @@ def _place(numbers: tuple[float, ...]) -> Place:
     raise Refused("malformed", f"a place has 2 or 4 numbers, not {len(checked)}")
 
 
-def _pack_marker(marker: Marker) -> _Marker:
+def pack_marker(marker: Marker) -> PackedMarker:
     region = None if marker.region is None else _pack_region(marker.region)
-    return _Marker(marker.t, marker.epoch, region, dict(marker.points), tuple(sorted(marker.touched)))
+    return PackedMarker(marker.t, marker.epoch, region, dict(marker.points), tuple(sorted(marker.touched)))
 
 
-def _marker(marker: _Marker) -> Marker:
+def marker_of(marker: PackedMarker) -> Marker:
     region = None if marker.region is None else _region(marker.region)
     points = {name: _number(t) for name, t in marker.points.items()}
     return Marker(_number(marker.t), marker.epoch, region, points, frozenset(marker.touched))
@@ -278,7 +305,7 @@ def _region(region: _Region) -> Region:
     return made
 
 
-def _mark(key: tuple[float | str, ...]) -> Mark:
+def mark_of(key: tuple[float | str, ...]) -> Mark:
     """A position in the order of events: a time, a number, a source. Others could not be compared."""
     kinds = (float | int, float | int, str)
     if any(not isinstance(part, kind) for part, kind in zip(key, kinds, strict=False)) or len(key) > len(

@@ -29,6 +29,7 @@ from node_agent.apps.mcep.messages import (
     UpTo,
 )
 from node_agent.apps.mcep.model import Event, McepError, Quality, atomic
+from node_agent.apps.mcep.moving.settings import Migration
 from node_agent.apps.mcep.prediction import Prediction
 from node_agent.apps.mcep.progress import GONE, Progress
 from node_agent.apps.mcep.switching import Held, Hold
@@ -74,11 +75,20 @@ class Net:
 class Town:
     """A random world, played by brokers and clients."""
 
-    def __init__(self, given: World, luck: int = 0, prediction: Prediction | None = None) -> None:
+    def __init__(
+        self,
+        given: World,
+        luck: int = 0,
+        prediction: Prediction | None = None,
+        migration: Callable[[random.Random, list[str]], Migration] | None = None,
+    ) -> None:
         draw = random.Random(given.seed)
-        names = [f"b{number}" for number in range(draw.randint(1, 5))]
+        names = [f"b{number}" for number in range(draw.randint(1 if migration is None else 2, 5))]
         hosts = {each.name: draw.choice(names) for each in given.query.graph.operators}
-        deployed = Deployed(given.query, hosts, draw.choice(names), given.condition, prediction)
+        moves = None if migration is None else migration(draw, names)
+        deployed = Deployed(
+            given.query, hosts, draw.choice(names), given.condition, prediction, migration=moves
+        )
         self.given, self.home = given, deployed.home
         clients = (*given.sensors, given.query.focal_object)
         deployment = Deployment(grid(names, AREA), clients, (deployed,), given.ttl)
