@@ -27,6 +27,7 @@ from node_agent.apps.mcep.messages import (
 )
 from node_agent.apps.mcep.model import Event, Query
 from node_agent.apps.mcep.moving.messages import Happened, Moves
+from node_agent.apps.mcep.moving.operators import MovingOperators
 from node_agent.apps.mcep.progress import Progress
 from node_agent.apps.mcep.run import Done, Run
 from node_agent.apps.mcep.sharing import Who
@@ -92,6 +93,11 @@ class Broker:
     def runs(self) -> tuple[str, ...]:
         return tuple(self._runs)
 
+    @property
+    def moving(self) -> dict[str, MovingOperators]:
+        """By query, what this broker does for operators that move."""
+        return {name: run.moving for name, run in self._runs.items() if run.moving is not None}
+
     def query(self, name: str) -> Query:
         return self._queries[name].query
 
@@ -130,9 +136,8 @@ class Broker:
             self._ended = Done.total([self._ended, self._runs.pop(name).done()])
         for home in self._homes.values():
             home.look()
-        for run in self._runs.values():
-            if run.moving is not None:
-                run.moving.tick()
+        for moving in self.moving.values():
+            moving.tick()
         found = self._drain()
         news = tuple(self._progress.news().items())
         self._site.storage.expire(min([self.arrived, *(each.needed_since() for each in self._runs.values())]))

@@ -24,6 +24,7 @@ from node_agent.apps.mcep.geometry import Box, Point
 from node_agent.apps.mcep.model import McepError
 from node_agent.apps.mcep.situations import LANE, SITUATIONS, graph_of
 from orchestrator.apps.mcep.cameras import Filmed, faces_seen, in_view, known_faces
+from orchestrator.apps.mcep.migrating import MigrateSection, between, migrate_findings
 from orchestrator.apps.mcep.plan import Recorded
 from orchestrator.apps.mcep.section import InterestSection, InterestSettings, QuerySection, SwitchSection
 from orchestrator.errors import BadInput
@@ -70,7 +71,11 @@ def planned_interest(entry: AppEntry) -> Recorded:
     boxes = {name: (box.x0, box.y0, box.x1, box.y1) for name, box in areas.boxes.items()}
     limits = Limits(section.room.waiting, section.room.stored)
     polygons = {name: tuple((x, y) for x, y in each.corners) for name, each in areas.polygons.items()}
-    settings = Settings(boxes, clients, queries, section.read, until, ttl, limits, polygons, cameras)
+    move = any(each.migrate is not None for each in queries)
+    distances = between(entry.scenario.topology, list(boxes)) if move else None
+    settings = Settings(
+        boxes, clients, queries, section.read, until, ttl, limits, polygons, cameras, distances
+    )
     _check(settings, section, drives, at)
     texts = {name: drive_text(samples) for name, samples in drives.items()}
     return Recorded(settings, texts, *_filmed(section, settings, texts, everybody, at))
@@ -136,6 +141,9 @@ def _node_findings(
             if host not in section.brokers:
                 text = f"{shown(host)} is no broker"
                 yield Finding((*place, *where), text, did_you_mean(host, section.brokers))
+        if (moves := section.migration(query)) is not None:
+            inside = (*place, "migrate") if isinstance(query.migrate, MigrateSection) else (*at, "migrate")
+            yield from migrate_findings(moves, query.situation, list(section.brokers), inside)
         if query.completeness == "strong" and query.cells is None:
             text = "queries share the graph of a region, and two objects are hardly ever at one place"
             yield Finding((*place, "completeness"), text, "say cells: 200 m, so that regions are the same")
@@ -202,15 +210,23 @@ def _queries(
     for name, said in section.queries.items():
         start = drives[said.focal][0]
         home = said.home or areas.leaf(Point(start.x, start.y))
-        query = _query(name, said, home, drives[said.focal], known[name])
+        moves = section.migration(said)
+        query = _query(name, said, home, drives[said.focal], known[name], moves)
         if query.asks and said.home is None and query.asks in homes:
-            query = _query(name, said, homes[query.asks], drives[said.focal], known[name])
+            query = _query(name, said, homes[query.asks], drives[said.focal], known[name], moves)
         homes.setdefault(query.asks, query.home)
         found.append(query)
     return tuple(found)
 
 
-def _query(name: str, said: QuerySection, home: str, drive: Sequence[Sample], known: Known) -> QueryConfig:
+def _query(
+    name: str,
+    said: QuerySection,
+    home: str,
+    drive: Sequence[Sample],
+    known: Known,
+    moves: MigrateSection | None,
+) -> QueryConfig:
     operators = graph_of(said.situation, {}).by_name
     return QueryConfig(
         name,
@@ -229,6 +245,7 @@ def _query(name: str, said: QuerySection, home: str, drive: Sequence[Sample], kn
         said.cells or 0.0,
         None if said.predict is None else said.predict.foretold(drive),
         known,
+        None if moves is None else moves.config(said.situation, drive),
     )
 
 

@@ -15,6 +15,7 @@ from node_agent.apps.mcep.geometry import Box, Point, Polygon
 from node_agent.apps.mcep.model import Completeness, Order
 from node_agent.apps.mcep.situations import SITUATIONS
 from orchestrator.apps.mcep.foretelling import PredictSection
+from orchestrator.apps.mcep.migrating import MigrateSection
 from orchestrator.spec.application import AppSection
 from orchestrator.spec.base import Name, Section
 from orchestrator.spec.problems import Finding, Unusable, did_you_mean, shown, unusable
@@ -154,6 +155,11 @@ class QuerySection(Section):
     predict: PredictSection | None = Field(
         default=None, description="Prepares graphs where the object will be", examples=[{"ahead": "2s"}]
     )
+    migrate: Annotated[bool, Field(strict=True)] | MigrateSection = Field(
+        default=True,
+        description="How operators move, if not as `migrate` beside `queries` says; false: they stay",
+        examples=[False, {"plan": {"mobiles": "navigation"}}],
+    )
 
     @model_validator(mode="after")
     def _has_a_region(self) -> "QuerySection":
@@ -229,7 +235,18 @@ class InterestSettings(Section):
         default=None, description="Brokers keep events for so long; what queries need if not given"
     )
     room: RoomSection = RoomSection()
+    migrate: MigrateSection | None = Field(
+        default=None,
+        description="Operators move between brokers",
+        examples=[{"plan": {"mobiles": "navigation"}, "state": "15 kB"}],
+    )
     queries: dict[Name, QuerySection] = Field(min_length=1)
+
+    def migration(self, query: QuerySection) -> MigrateSection | None:
+        """How operators of a query move; None if they stay."""
+        if isinstance(query.migrate, MigrateSection):
+            return query.migrate
+        return self.migrate if query.migrate else None
 
 
 class InterestSection(AppSection):

@@ -117,6 +117,16 @@ class MovingOperators:
         return self._processed
 
     @property
+    def planning(self) -> int:
+        """Messages sent to agree on plans."""
+        return 0
+
+    @property
+    def plans(self) -> int:
+        """Plans that operators here have followed."""
+        return 0
+
+    @property
     def owned(self) -> tuple[str, ...]:
         """The operators that run here."""
         return tuple(operator for operator, host in self._hosts.items() if host.is_owner)
