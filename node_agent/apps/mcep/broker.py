@@ -28,7 +28,7 @@ from node_agent.apps.mcep.messages import (
 from node_agent.apps.mcep.model import Event, Query
 from node_agent.apps.mcep.moving.messages import Happened, Moves
 from node_agent.apps.mcep.moving.operators import MovingOperators
-from node_agent.apps.mcep.progress import Progress
+from node_agent.apps.mcep.progress import GONE, Progress
 from node_agent.apps.mcep.run import Done, Run
 from node_agent.apps.mcep.sharing import Who
 from node_agent.apps.mcep.site import Site
@@ -44,6 +44,7 @@ class Broker:
         self.name, self.deployment = name, deployment
         self.brokers = deployment.brokers
         self._clients = frozenset(deployment.clients)
+        self._moves = any(each.migration is not None for each in deployment.queries)
         self._progress = Progress(deployment.clients)
         self._numbers: dict[str, int] = {}
         """By client, the number of its last event here."""
@@ -51,6 +52,9 @@ class Broker:
         self._out: list[Sent] = []
         self._site = Site(name, deployment.brokers, Storage(deployment.ttl), self._send, lambda: self.arrived)
         self._site.now = lambda: self._progress.latest
+        self._site.boxes = deployment.areas.boxes
+        self._here: set[str] = set()
+        """Clients that speak to this broker, as it was the last to hear."""
         self._queries = {each.name: each for each in deployment.queries}
         self._groups = {group[0].name: group for group in deployment.groups}
         self._runs: dict[str, Run] = {}
@@ -207,7 +211,19 @@ class Broker:
             else:
                 self._site.refused += 1
 
+    def _note_visits(self, upto: Iterable[tuple[str, float]], *, itself: bool) -> None:
+        """Operators that move want to know where clients go."""
+        for client, t in upto if self._moves else ():
+            if not itself:
+                self._here.discard(client)
+            elif client not in self._here and t < GONE:
+                self._here.add(client)
+                for moving in self.moving.values():
+                    moving.visited(client, t)
+
     def _hear(self, upto: Iterable[tuple[str, float]], *, itself: bool) -> None:
+        upto = tuple(upto)
+        self._note_visits(upto, itself=itself)
         if self._progress.hear_all(upto, itself=itself):
             for run in self._runs.values():
                 run.progress(self.arrived)

@@ -1,12 +1,13 @@
 """A broker as its parts see it: its name, the other brokers, its storage, and how to send."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
-from node_agent.apps.mcep.geometry import Region
+from node_agent.apps.mcep.geometry import Box, Region
 from node_agent.apps.mcep.messages import Said
 from node_agent.apps.mcep.moving.messages import Happened
 from node_agent.apps.mcep.storage import Storage
+from node_agent.migration.reservations import Reservations
 
 
 @dataclass
@@ -23,6 +24,10 @@ class Site:
     """About which time it is, as clients say."""
     happened: Callable[[Happened], None] = lambda told: None
     """Gets what is worth reporting."""
+    boxes: Mapping[str, Box] = field(default_factory=dict)
+    """The areas of brokers, or boxes around them."""
+    rooms: Reservations = field(default_factory=Reservations)
+    """What operators have reserved here."""
     refused: int = 0
 
     def count(self, types: Iterable[str], regions: Iterable[Region], since: float, before: float) -> int:

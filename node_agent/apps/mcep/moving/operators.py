@@ -4,28 +4,33 @@ Messages between roles go through ``send``, also those to this broker itself. No
 broker that is killed is silent, as without migration, and the query stalls.
 """
 
+import math
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from node_agent.apps.mcep.channel import ChannelId
 from node_agent.apps.mcep.channel import Message as Brought
 from node_agent.apps.mcep.deployment import Deployed
+from node_agent.apps.mcep.geometry import Point
 from node_agent.apps.mcep.graph import CONSUMER, Stream
 from node_agent.apps.mcep.moving.joints import Between, arrived, begun
 from node_agent.apps.mcep.moving.messages import (
     Arrived,
     Handed,
     Happened,
+    Hosted,
     JointAt,
     Moves,
     Relocate,
     Role,
     Said,
     Told,
+    Wish,
 )
 from node_agent.apps.mcep.moving.operator import MovingOperator, stream_name
-from node_agent.apps.mcep.moving.orders import Orders
+from node_agent.apps.mcep.moving.orders import Orders, Wanted
 from node_agent.apps.mcep.moving.places import HOME, Joint, Places, neighbourhoods, sink_name
+from node_agent.apps.mcep.moving.planning import Planners, flow
 from node_agent.apps.mcep.moving.settings import LIMITS, Migration, state_of
 from node_agent.apps.mcep.site import Site
 from node_agent.apps.mcep.wire import decode_message, encode_message
@@ -75,6 +80,12 @@ class MovingOperators:
         self._betweens: dict[Joint, Between] = {}
         self._final: dict[str, Downstream] = {}
         self._orders: Orders | None = None
+        self._planners: Planners | None = None
+        if self._settings.plans:
+            room = self._settings.room.get(site.name, math.inf)
+            site.rooms.room = min(site.rooms.room, room)
+            boxes = dict(site.boxes)
+            self._planners = Planners(deployed, site.name, boxes, self._send, site.rooms)
         self._begin()
 
     def _begin(self) -> None:
@@ -119,12 +130,22 @@ class MovingOperators:
     @property
     def planning(self) -> int:
         """Messages sent to agree on plans."""
-        return 0
+        return 0 if self._planners is None else self._planners.messages
 
     @property
     def plans(self) -> int:
         """Plans that operators here have followed."""
-        return 0
+        return 0 if self._planners is None else self._planners.plans
+
+    def located(self, place: Point, t: float) -> None:
+        """The focal object was there; told at the home."""
+        if self._planners is not None:
+            self._planners.located(place, t)
+
+    def visited(self, client: str, t: float) -> None:
+        """A client came into this broker's area."""
+        if self._planners is not None:
+            self._planners.visited(client, t)
 
     @property
     def owned(self) -> tuple[str, ...]:
@@ -139,16 +160,18 @@ class MovingOperators:
         return [self._executions[each] for each in self.owned if each in self._executions]
 
     def _building(self, operator: str) -> Callable[[bytes, Savepoint], Movable]:
+        def count(processed: int, size: int) -> None:
+            self._processed += processed
+            if self._planners is not None:
+                self._planners.count(operator, size)
+
         def build(state: bytes, savepoint: Savepoint) -> Movable:
             fresh = execution(self._deployed.query, operator, self._site.servers)
-            made = MovingOperator(fresh, savepoint, LIMITS.note, self._count)
+            made = MovingOperator(fresh, savepoint, LIMITS.note, count)
             self._executions[operator] = made
             return made
 
         return build
-
-    def _count(self, processed: int) -> None:
-        self._processed += processed
 
     def _stream(self, joint: Joint) -> Stream:
         streams = self._deployed.query.graph.outputs[joint.producer]
@@ -156,9 +179,10 @@ class MovingOperators:
 
     def emit(self, successor: str, channel: ChannelId, message: Brought) -> None:
         """What a source on this broker brings for an operator."""
-        stream = stream_name(channel)
-        effects = self._ups[successor, stream].emit(encode_message(message))
-        self._do(successor, Role("stream", stream), effects)
+        stream, payload = stream_name(channel), encode_message(message)
+        if self._planners is not None:
+            self._planners.count(flow(channel.producer, successor), len(payload))
+        self._do(successor, Role("stream", stream), self._ups[successor, stream].emit(payload))
 
     def tick(self) -> None:
         for (operator, sink, owner), ack in self._acks.items():
@@ -168,6 +192,8 @@ class MovingOperators:
         for operator, own in self._hosts.items():
             if own.journal.order is not None:
                 self._do(operator, HOST, own.tick(now))
+        if self._planners is not None:
+            self._planners.tick(now)
         if self._orders is not None:
             effects = self._orders.tick(now)
             if effects:
@@ -188,6 +214,12 @@ class MovingOperators:
                     self._site.refused += 1
             case JointAt():
                 self._joint_at(Joint(said.producer, said.successor), said)
+            case Wish(operator, to, begin_at, deadline, why):
+                if self._orders is not None:
+                    self._orders.wanted[operator] = Wanted(to, why, begin_at, deadline)
+            case _:
+                if self._planners is not None:
+                    self._planners.receive(sender, said, self._site.now())
 
     def _told(self, operator: str, sender: str, receiver: Role, message: Message) -> None:
         effects: list[Effect]
@@ -307,6 +339,9 @@ class MovingOperators:
     def _ended(self, operator: str, order: Order, outcome: str) -> None:
         where = order.source, order.target
         self._site.happened(Happened(self._name, operator, "ended", order.migration, outcome, *where))
+        if self._planners is not None and self._orders is not None:
+            for node in {*self._deployed.hosts.values(), self._deployed.home}:
+                self._send(node, Hosted(operator, self._orders.hosts[operator]))
 
 
 def _names(joint: Joint) -> tuple[str, str]:

@@ -86,6 +86,11 @@ class Migration:
     limit: float | None = None
     room: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def plans(self) -> bool:
+        """Whether somebody measures streams and decides where operators go."""
+        return self.planning is not None or self.greedy is not None
+
     def size(self, operator: str) -> int:
         return self.state.get(operator, 0)
 
