@@ -27,7 +27,7 @@ from node_agent.apps.mcep.situations import graph_of
 from orchestrator.model.trace import Sample
 from orchestrator.spec.base import Section
 from orchestrator.spec.contacts import ContactRadio
-from orchestrator.spec.problems import Finding, Place, Unusable, did_you_mean, shown, unusable
+from orchestrator.spec.problems import Finding, Unusable, did_you_mean, shown, unusable
 from orchestrator.spec.topology import Topology
 from orchestrator.spec.units import DURATION, ROOM, Duration, PositiveDuration, PositiveLength
 from orchestrator.spec.wires import wire_links
@@ -260,8 +260,16 @@ def migrate_lines(given: MigrateConfig) -> Iterator[str]:
         yield "state: " + ", ".join(f"{name} {size:,} B" for name, size in given.state.items())
 
 
-def migrate_findings(
-    section: MigrateSection, situation: str, brokers: Sequence[str], at: Place
-) -> Iterator[Finding]:
-    for each in section.findings(situation, brokers):
-        yield Finding((*at, *each.at), each.message, each.hint)
+def unmovable(suppression: bool, completeness: str, predicts: bool) -> Iterator[Finding]:
+    """Why operators of a query cannot move; places are keys of the query."""
+    if suppression:
+        text = "with suppression operators keep what the last region brought, which does not move"
+        yield Finding(("suppression",), text, "switch it off, or say migrate: false")
+    if completeness == "best_effort":
+        text = (
+            "what operators drop with best effort depends on what came when, so no other broker could go on"
+        )
+        yield Finding(("completeness",), text, "say weak, or migrate: false")
+    if completeness == "strong" or predicts:
+        text = "graphs of regions end after a while, so their operators do not move"
+        yield Finding(("predict" if predicts else "completeness",), text, "say migrate: false")

@@ -24,7 +24,7 @@ from node_agent.apps.mcep.geometry import Box, Point
 from node_agent.apps.mcep.model import McepError
 from node_agent.apps.mcep.situations import LANE, SITUATIONS, graph_of
 from orchestrator.apps.mcep.cameras import Filmed, faces_seen, in_view, known_faces
-from orchestrator.apps.mcep.migrating import MigrateSection, between, migrate_findings
+from orchestrator.apps.mcep.migrating import MigrateSection, between, unmovable
 from orchestrator.apps.mcep.plan import Recorded
 from orchestrator.apps.mcep.section import InterestSection, InterestSettings, QuerySection, SwitchSection
 from orchestrator.errors import BadInput
@@ -143,7 +143,11 @@ def _node_findings(
                 yield Finding((*place, *where), text, did_you_mean(host, section.brokers))
         if (moves := section.migration(query)) is not None:
             inside = (*place, "migrate") if isinstance(query.migrate, MigrateSection) else (*at, "migrate")
-            yield from migrate_findings(moves, query.situation, list(section.brokers), inside)
+            for each in moves.findings(query.situation, list(section.brokers)):
+                yield Finding((*inside, *each.at), each.message, each.hint)
+            predicts = query.predict is not None
+            for each in unmovable(query.suppression, query.completeness, predicts):
+                yield Finding((*place, *each.at), each.message, each.hint)
         if query.completeness == "strong" and query.cells is None:
             text = "queries share the graph of a region, and two objects are hardly ever at one place"
             yield Finding((*place, "completeness"), text, "say cells: 200 m, so that regions are the same")

@@ -4,6 +4,7 @@
 """
 
 from orchestrator.apps.mcep.analytics.metrics import BY_QUERY, FIGURES, notes
+from orchestrator.apps.mcep.analytics.moving import FIGURES as MOVING
 from orchestrator.apps.mcep.analytics.reader import READER
 from orchestrator.apps.mcep.analytics.tables import TABLES
 from orchestrator.results.contribution import Contribution, Drawing, Later
@@ -12,8 +13,11 @@ CONTRIBUTION = Contribution(
     kind="interest",
     reader=READER,
     tables=TABLES,
-    figures=(FIGURES,),
-    drawings=(Drawing(120, Later("orchestrator.apps.mcep.analytics.drawing:situations_over_time")),),
+    figures=(FIGURES, MOVING),
+    drawings=(
+        Drawing(120, Later("orchestrator.apps.mcep.analytics.drawing:situations_over_time")),
+        Drawing(121, Later("orchestrator.apps.mcep.analytics.drawing:operators_by_broker")),
+    ),
     breakdowns=(BY_QUERY,),
     notes=notes,
 )
