@@ -84,7 +84,8 @@ class InterestBroker(Event, tag="interest_broker", frozen=True):
     """What a broker keeps and has done since its agent started.
 
     ``arrived_ns``: up to which time everything that clients saw has arrived; 4e18 once all have left.
-    ``waiting``: messages before operators. ``streamed``: events sent to operators, ``skipped``: those that suppression left out.
+    ``waiting``: messages before operators. ``streamed``: events sent to operators, ``skipped``: those that
+    suppression left out.
     ``processed``, ``reused``: selections of operators. ``refused``: what nodes may not say.
     """
 

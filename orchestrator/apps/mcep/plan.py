@@ -18,6 +18,7 @@ from node_agent.apps.mcep.config import (
 from node_agent.apps.mcep.situations import SITUATIONS
 from node_agent.apps.mcep.telemetry import scopes_of
 from node_agent.telemetry.belief import AppScopes
+from orchestrator.apps.mcep.reusing import reuse_lines
 from orchestrator.planning.application import AppPlan, End
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ class InterestPlan(AppPlan):
         return [
             *((each.name, query_line(each)) for each in settings.queries),
             ("Brokers", f"{len(settings.areas)}, for {len(settings.clients)} clients"),
+            *([("Reuse", reuse_lines(settings.reuse)[0])] if settings.reuse is not None else []),
         ]
 
     def shown(self) -> "list[RenderableType]":
@@ -108,6 +110,7 @@ class InterestPlan(AppPlan):
             "polygons": {name: [list(each) for each in found] for name, found in settings.polygons.items()},
             "clients": list(settings.clients),
             "kept_s": settings.ttl,
+            "reuse": msgspec.to_builtins(settings.reuse),
         }
 
     def graph(self, form: str) -> str:

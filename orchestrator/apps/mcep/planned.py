@@ -25,6 +25,7 @@ from node_agent.apps.mcep.model import McepError
 from node_agent.apps.mcep.situations import LANE, SITUATIONS, graph_of
 from orchestrator.apps.mcep.cameras import Filmed, faces_seen, in_view, known_faces
 from orchestrator.apps.mcep.plan import Recorded
+from orchestrator.apps.mcep.reusing import planned_reuse
 from orchestrator.apps.mcep.section import InterestSection, InterestSettings, QuerySection, SwitchSection
 from orchestrator.errors import BadInput
 from orchestrator.model.trace import Drives, Sample
@@ -78,7 +79,10 @@ def planned_interest(entry: AppEntry) -> Recorded:
     boxes = {name: (box.x0, box.y0, box.x1, box.y1) for name, box in areas.boxes.items()}
     limits = Limits(section.room.waiting, section.room.stored)
     polygons = {name: tuple((x, y) for x, y in each.corners) for name, each in areas.polygons.items()}
-    settings = Settings(boxes, clients, queries, section.read, until, ttl, limits, polygons, cameras)
+    starts = {name: Point(samples[0].x, samples[0].y) for name, samples in drives.items()}
+    said = {name: each.reuse for name, each in section.queries.items()}
+    reuse = planned_reuse(section.reuse, said, queries, starts, at)
+    settings = Settings(boxes, clients, queries, section.read, until, ttl, limits, polygons, cameras, reuse)
     _check(settings, section, drives, at)
     texts = {name: drive_text(samples) for name, samples in drives.items()}
     return Recorded(settings, texts, *_filmed(section, settings, texts, everybody, at))

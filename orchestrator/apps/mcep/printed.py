@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from node_agent.apps.mcep.config import QueryConfig, drive_of, query_of
 from orchestrator.apps.mcep.foretelling import foretold_text
 from orchestrator.apps.mcep.plan import Recorded, parameters_text, query_line
+from orchestrator.apps.mcep.reusing import reuse_lines
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -33,6 +34,8 @@ def plan_lines(recorded: Recorded) -> "Iterator[Text]":
         if each.asks:
             same = [other.name for other in settings.queries if other.asks == each.asks]
             yield Text(f"  shares graphs of the same region: {', '.join(same)}")
+    for line in reuse_lines(settings.reuse) if settings.reuse is not None else ():
+        yield Text(line)
     yield Text(f"brokers keep events for {settings.ttl:g} s; clients read every {settings.every:g} s")
     for name, (x0, y0, x1, y1) in settings.areas.items():
         if name in settings.polygons:

@@ -15,6 +15,7 @@ from node_agent.apps.mcep.geometry import Box, Point, Polygon
 from node_agent.apps.mcep.model import Completeness, Order
 from node_agent.apps.mcep.situations import SITUATIONS, Parameter, values_of
 from orchestrator.apps.mcep.foretelling import PredictSection
+from orchestrator.apps.mcep.reusing import OwnReuse, OwnReuseSection, ReuseSection
 from orchestrator.spec.application import AppSection
 from orchestrator.spec.base import Name, Section
 from orchestrator.spec.problems import Finding, Unusable, did_you_mean, shown, unusable
@@ -196,6 +197,12 @@ class QuerySection(Section):
     predict: PredictSection | None = Field(
         default=None, description="Prepares graphs where the object will be", examples=[{"ahead": "2s"}]
     )
+    reuse: OwnReuse = Field(
+        default=OwnReuseSection(),
+        description="Whether selections are shared, if `reuse` beside `queries` says so; or what results of "
+        "others must reach for this query",
+        examples=[False, {"precision": "80%", "recall": "80%"}],
+    )
 
     @model_validator(mode="after")
     def _has_a_region(self) -> "QuerySection":
@@ -285,6 +292,11 @@ class InterestSettings(Section):
         default=None, description="Brokers keep events for so long; what queries need if not given"
     )
     room: RoomSection = RoomSection()
+    reuse: ReuseSection | None = Field(
+        default=None,
+        description="Queries that ask for almost the same share results",
+        examples=[{"algorithm": "mnh", "quality": {"precision": "60%", "recall": "60%"}}],
+    )
     queries: dict[Name, QuerySection] = Field(
         min_length=1,
         description="What is wanted, by name",
