@@ -2,12 +2,21 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
+from node_agent.apps.mcep.execution import Execution
 from node_agent.apps.mcep.geometry import Box, Region
 from node_agent.apps.mcep.messages import Said
+from node_agent.apps.mcep.model import Query
 from node_agent.apps.mcep.moving.messages import Happened
 from node_agent.apps.mcep.storage import Storage
 from node_agent.migration.reservations import Reservations
+
+
+class Operators(Protocol):
+    def operator(self, query: Query, name: str) -> Execution | None:
+        """An operator that runs in another way than alone; None: it runs alone."""
+        ...
 
 
 @dataclass
@@ -29,6 +38,7 @@ class Site:
     rooms: Reservations = field(default_factory=Reservations)
     """What operators have reserved here."""
     refused: int = 0
+    sharing: Operators | None = None
 
     def count(self, types: Iterable[str], regions: Iterable[Region], since: float, before: float) -> int:
         """Events of these types in this broker's area that lie inside all of these regions."""

@@ -15,6 +15,9 @@ from node_agent.model.telemetry import Event
 from node_agent.telemetry.belief import AppScopes
 from node_agent.telemetry.kinds import COUNTER, TIME_NS, RecordKinds, Rule, tags_of
 
+ENDLESS_NS = 4_000_000_000_000_000_000
+"""Stands for a time without end: once all clients have left, everything has arrived."""
+
 
 class SensorRead(Event, tag="sensor_read", frozen=True):
     """A client's sensor saw something. ``value``: such as a speed in m/s or a lane."""
@@ -80,8 +83,9 @@ class InterestLink(Event, tag="interest_link", frozen=True):
 class InterestBroker(Event, tag="interest_broker", frozen=True):
     """What a broker keeps and has done since its agent started.
 
-    ``arrived_ns``: up to which time everything that clients saw has arrived. ``waiting``: messages before
-    operators. ``streamed``: events sent to operators, ``skipped``: those that suppression left out.
+    ``arrived_ns``: up to which time everything that clients saw has arrived; 4e18 once all have left.
+    ``waiting``: messages before operators. ``streamed``: events sent to operators, ``skipped``: those that
+    suppression left out.
     ``processed``, ``reused``: selections of operators. ``refused``: what nodes may not say.
     """
 
@@ -156,13 +160,16 @@ class OperatorNoted(Event, tag="operator_noted", frozen=True):
 
 class OperatorTraffic(Event, tag="operator_traffic", frozen=True):
     """What a broker did for a query's operators that move since its agent started. ``state_copied``,
-    ``input_copied``: bytes for new brokers. ``planning``: messages that it sent to agree on plans.
-    ``plans``: how many plans its operators followed."""
+    ``input_copied``: bytes for new brokers. ``stream_bdp``, ``copy_bdp``: bytes of streams and of copies, each
+    times the microseconds to the broker that they went to. ``planning``: messages that it sent to agree on
+    plans. ``plans``: how many plans its operators followed."""
 
     part: str
     query: str
     state_copied: int
     input_copied: int
+    stream_bdp: int
+    copy_bdp: int
     planning: int
     plans: int
 
@@ -238,6 +245,8 @@ RECORDS = RecordKinds(
                 "state",
                 "state_copied",
                 "input_copied",
+                "stream_bdp",
+                "copy_bdp",
                 "planning",
                 "plans",
             ),

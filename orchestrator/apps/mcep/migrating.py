@@ -82,7 +82,9 @@ class GreedySection(Section):
 
 
 def _read_plan(value: Any) -> Any:
-    return {} if value is True else value
+    if value is True or value is False:
+        return {} if value else None
+    return value
 
 
 def _read_state(value: Any) -> Any:
@@ -185,6 +187,26 @@ class MigrateSection(Section):
             self.limit,
             dict(self.room),
         )
+
+
+class OwnMigrateSection(MigrateSection):
+    """How operators of one query move, whatever `migrate` beside `queries` says."""
+
+    move: bool = Field(default=True, strict=True, description="Whether they move at all")
+
+
+def _read_own(value: Any) -> Any:
+    if isinstance(value, bool):
+        return {"move": value}
+    if isinstance(value, str | int | float):
+        text = f"{shown(value)} does not say how operators move"
+        raise unusable(text, "migrate: false, or for example migrate: {plan: {mobiles: navigation}}")
+    return value
+
+
+OwnMigrate = Annotated[
+    OwnMigrateSection, BeforeValidator(_read_own, json_schema_input_type=bool | OwnMigrateSection)
+]
 
 
 def _route(drive: Sequence[Sample]) -> tuple[tuple[float, float, float], ...]:

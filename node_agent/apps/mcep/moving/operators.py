@@ -6,7 +6,7 @@ broker that is killed is silent, as without migration, and the query stalls.
 
 import math
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from node_agent.apps.mcep.channel import ChannelId
 from node_agent.apps.mcep.channel import Message as Brought
@@ -36,19 +36,50 @@ from node_agent.apps.mcep.site import Site
 from node_agent.apps.mcep.wire import decode_message, encode_message
 from node_agent.apps.mcep.wiring import execution
 from node_agent.migration.live.host import Host
-from node_agent.migration.live.messages import Ack, Chunk, Copy, Deliver, Effect, Hail, Message, Note, Sent
+from node_agent.migration.live.messages import (
+    Ack,
+    Chunk,
+    Copy,
+    Deliver,
+    Effect,
+    Hail,
+    Items,
+    Message,
+    Note,
+    Outputs,
+    Sent,
+)
 from node_agent.migration.live.neighbours import Downstream, Upstream
 from node_agent.migration.live.values import Movable, Order, Savepoint, card_of
 
 HOST = Role("host")
+MICRO = 1e6
 AT_HOME = Role("home")
 
 
-class Copied(NamedTuple):
-    """Bytes sent to new hosts: of immutable state, and of buffered input."""
+@dataclass
+class Copied:
+    """``state``, ``input``: bytes sent to new hosts, of immutable state and of buffered input. ``streams``,
+    ``copies``: bytes of streams and of copies, each times the latency to the broker, in microseconds."""
 
     state: int = 0
     input: int = 0
+    streams: float = 0.0
+    copies: float = 0.0
+
+    def add(self, message: Message, latency: float) -> None:
+        match message:
+            case Items(items):
+                self.streams += sum(len(item.payload) for item in items) * latency * MICRO
+            case Outputs(_, payloads):
+                self.streams += sum(map(len, payloads)) * latency * MICRO
+            case Chunk(_, _, data):
+                self.state += len(data)
+                self.copies += len(data) * latency * MICRO
+            case Copy(_, _, items):
+                size = sum(len(item.payload) for item in items)
+                self.input += size
+                self.copies += size * latency * MICRO
 
 
 class MovingOperators:
@@ -303,11 +334,8 @@ class MovingOperators:
                     if isinstance(message, Ack) and node != self._site.name:
                         self._acks[operator, role.name, node] = message
                         continue
-                    if isinstance(message, Chunk):
-                        self.copied = self.copied._replace(state=self.copied.state + len(message.data))
-                    elif isinstance(message, Copy):
-                        size = sum(len(item.payload) for item in message.items)
-                        self.copied = self.copied._replace(input=self.copied.input + size)
+                    if node != self._site.name:
+                        self.copied.add(message, self._settings.latency(self._site.name, node))
                     self._send(node, Told(operator, role, receiver, message))
                 case Note(what, migration, detail) if role == HOST:
                     self._site.happened(Happened(self._name, operator, what, migration, detail))

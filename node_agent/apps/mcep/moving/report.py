@@ -48,7 +48,9 @@ class MovesReport:
             self._record(each)
         self._begin = []
         for query, operators in moving.items():
-            numbers = (*operators.copied, operators.planning, operators.plans)
+            copied = operators.copied
+            bdp = round(copied.streams), round(copied.copies)
+            numbers = (copied.state, copied.input, *bdp, operators.planning, operators.plans)
             if self._said.get(query) != numbers:
                 self._said[query] = numbers
                 self._record(OperatorTraffic(hosting(query), query, *numbers))

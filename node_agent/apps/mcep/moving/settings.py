@@ -101,6 +101,12 @@ class Migration:
         known = self.distances.network
         return known.bandwidth[known.number[one]][known.number[other]]
 
+    def latency(self, one: str, other: str) -> float:
+        """Seconds."""
+        if self.distances is None:
+            return 0.0 if one == other else EVEN_LATENCY_S
+        return self.distances.network.between(one, other)
+
 
 @lru_cache(maxsize=64)
 def state_of(operator: str, size: int) -> bytes:

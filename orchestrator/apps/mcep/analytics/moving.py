@@ -1,5 +1,5 @@
 """Figures of merit of operators that move: how often, what was copied, how long they stood still, and what
-messages between brokers cost."""
+streams and copies cost."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -48,15 +48,24 @@ METRICS = (
     ),
     Metric("plans_followed", "plans of operators that their neighbours agreed to", "", "", averaged=True),
     Metric(
-        "broker_bdp",
-        "bytes of all messages between brokers, each times the latency between them; copies for migrations "
-        "are among them; for runs with `migrate`",
+        "stream_bdp",
+        "bytes of streams between brokers, heartbeats among them, times the latency between them, of queries "
+        "with `migrate`",
         "B·s",
         "less",
         averaged=True,
-        console=Column(22, "bdp B·s"),
-        report=Column(22, "bdp\nB·s"),
-        meaning=("bdp", "bytes between brokers times their latency"),
+        console=Column(22, "stream bdp"),
+        report=Column(22, "stream bdp\nB·s"),
+        meaning=("stream bdp", "bytes of streams between brokers times their latency"),
+    ),
+    Metric(
+        "migration_bdp",
+        "the same of what was copied to new brokers",
+        "B·s",
+        "less",
+        averaged=True,
+        console=Column(23, "copy bdp"),
+        report=Column(23, "copy bdp\nB·s"),
     ),
 )
 SERIES = {"operator_places": dict[str, list[list[float]]], "operator_brokers": list[str]}
@@ -64,7 +73,7 @@ SERIES = {"operator_places": dict[str, list[list[float]]], "operator_brokers": l
 
 
 def frames(reading: Reading) -> Mapping[str, "pa.Table"]:
-    names = ("operator_places", "operator_steps", "operator_traffic", "interest_links")
+    names = ("operator_places", "operator_steps", "operator_traffic")
     return {name: reading.columns(name) for name in names}
 
 
@@ -93,7 +102,8 @@ def values(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
         "migration_input_bytes": last("input_copied"),
         "planning_messages": last("planning"),
         "plans_followed": last("plans"),
-        "broker_bdp": rounded(_bdp(recorded, rows["interest_links"])),
+        "stream_bdp": rounded(last("stream_bdp") / 1e6),
+        "migration_bdp": rounded(last("copy_bdp") / 1e6),
         "operator_places": _places(recorded, rows["operator_places"], subject.zero_ns),
         "operator_brokers": list(recorded.settings.areas),
     }
@@ -115,19 +125,6 @@ def _stopped(recorded: Recorded, steps: Rows) -> list[float]:
         for key, found in times.items()
         if "took_over" in found and begins[key[0]] in found
     ]
-
-
-def _bdp(recorded: Recorded, links: Rows) -> float:
-    settings = recorded.settings
-    assert settings.between is not None
-    number = {name: n for n, name in enumerate(settings.areas)}
-    newest: dict[tuple[str, str, int], int] = {}
-    for row in links:
-        if row["node"] in number and row["neighbour"] in number:
-            key = row["node"], row["neighbour"], row["boot"]
-            newest[key] = max(newest.get(key, 0), row["bytes"])
-    latency = settings.between.latency
-    return sum(size * latency[number[one]][number[other]] for (one, other, _), size in newest.items())
 
 
 def _places(recorded: Recorded, rows: Rows, zero_ns: int) -> dict[str, list[list[float]]]:

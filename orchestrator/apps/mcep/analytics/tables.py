@@ -143,12 +143,14 @@ OPERATOR_STEPS = Table(
 )
 OPERATOR_TRAFFIC = Table(
     "operator_traffic",
-    "bytes that a broker copied for operators that move, messages that it sent to agree on plans, and plans "
-    "that its operators followed, since its agent started",
+    "what a broker did since its agent started for operators that may move: bytes copied, bytes of streams "
+    "and copies times microseconds of latency, messages sent to agree on plans, plans followed",
     {
         **_OF,
         "query": TEXT,
-        **dict.fromkeys(("state_copied", "input_copied", "planning", "plans"), COUNT),
+        **dict.fromkeys(
+            ("state_copied", "input_copied", "stream_bdp", "copy_bdp", "planning", "plans"), COUNT
+        ),
     },
     ("app", "t_ns", "node", "query"),
     _records("operator_traffic"),
