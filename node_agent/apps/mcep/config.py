@@ -172,7 +172,9 @@ def areas_of(settings: Settings) -> Areas:
     return shaped(shapes)
 
 
-def deployed(config: QueryConfig, brokers: tuple[str, ...], between: BetweenConfig | None) -> Deployed:
+def deployed(
+    config: QueryConfig, brokers: tuple[str, ...] = (), between: BetweenConfig | None = None
+) -> Deployed:
     prediction = None if config.foretold is None else prediction_of(config.foretold)
     condition = condition_of(config.when)
     moves = None if config.migrate is None else migration_of(config.migrate, brokers, between)

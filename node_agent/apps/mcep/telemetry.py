@@ -160,9 +160,9 @@ class OperatorNoted(Event, tag="operator_noted", frozen=True):
 
 class OperatorTraffic(Event, tag="operator_traffic", frozen=True):
     """What a broker did for a query's operators that move since its agent started. ``state_copied``,
-    ``input_copied``: bytes for new brokers. ``stream_bdp``, ``copy_bdp``: bytes of streams and of copies, each
-    times the microseconds to the broker that they went to. ``planning``: messages that it sent to agree on
-    plans. ``plans``: how many plans its operators followed."""
+    ``input_copied``: bytes for new brokers. ``stream_bdp``, ``copy_bdp``: bytes of streams and of copies,
+    each times the microseconds to the broker that they went to. ``planning``: messages that it sent to agree
+    on plans. ``plans``: how many plans its operators followed."""
 
     part: str
     query: str

@@ -64,7 +64,7 @@ class BetweenConfig(Struct, frozen=True):
 
 def migration_of(given: MigrateConfig, brokers: tuple[str, ...], between: BetweenConfig | None) -> Migration:
     """Raises McepError."""
-    distances = Distances.even(brokers) if between is None else Distances.known(brokers, *between_of(between))
+    distances = None if between is None else Distances.known(brokers, between.latency, between.bandwidth)
     plan = given.plan
     planning = None
     if plan is not None:
@@ -82,7 +82,3 @@ def migration_of(given: MigrateConfig, brokers: tuple[str, ...], between: Betwee
         given.limit,
         given.room,
     )
-
-
-def between_of(given: BetweenConfig) -> tuple[tuple[tuple[float, ...], ...], tuple[tuple[float, ...], ...]]:
-    return given.latency, given.bandwidth
