@@ -17,12 +17,12 @@ from node_agent.apps.mcep.channel import ChannelId, Log, Marker, Message
 from node_agent.apps.mcep.delivery import Delivered
 from node_agent.apps.mcep.execution import Execution
 from node_agent.apps.mcep.geometry import Region
-from node_agent.apps.mcep.graph import CONSUMER
+from node_agent.apps.mcep.graph import CONSUMER, fan_out
 from node_agent.apps.mcep.model import Event
 from node_agent.apps.mcep.range_query import RangeQuery
 from node_agent.apps.mcep.storage import Storage
 from node_agent.apps.mcep.switching import Held, Hold, Order, Reconfigurator
-from node_agent.apps.mcep.wiring import delivery, execution, fan_out, range_query
+from node_agent.apps.mcep.wiring import delivery, execution, range_query
 
 BROKER = "broker"
 """Where the reconfigurator runs."""

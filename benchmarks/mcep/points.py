@@ -7,10 +7,10 @@ from typing import Literal
 from node_agent.apps.mcep.channel import ChannelId, Marker, Message
 from node_agent.apps.mcep.collect import Observed, collect_points, points_of
 from node_agent.apps.mcep.geometry import Region
-from node_agent.apps.mcep.graph import CONSUMER
+from node_agent.apps.mcep.graph import CONSUMER, fan_out
 from node_agent.apps.mcep.model import Event, Query
 from node_agent.apps.mcep.storage import Storage
-from node_agent.apps.mcep.wiring import delivery, execution, fan_out, range_query
+from node_agent.apps.mcep.wiring import delivery, execution, range_query
 
 Way = Literal["basic", "avg", "none"]
 """All that restriction windows can reach; what windows need by mean gaps between events; no history."""

@@ -30,6 +30,9 @@ from node_agent.telemetry.metrics import MetricKinds
 from node_agent.transport.authentication import Credentials
 from node_agent.transport.limits import ConnectionLimits
 
+KEPT = "kept"
+"""The folder, in a node's directory, of what must survive its agent but not the run: it is removed then."""
+
 
 class AppConfig(Struct, frozen=True):
     """One application on a node. All nodes of a run have the same applications, in the same order.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from node_agent.apps.base import KEPT
 from orchestrator.errors import BadInput
 from orchestrator.foreign_names import UnsafeName, path_inside
 from orchestrator.runs.durable import make_directory
@@ -125,9 +126,11 @@ class RunDirectory:
         return 0.0
 
     def temporary_paths(self) -> list[Path]:
-        """Returns the temporary directory and half-written files; none behind a link."""
+        """Returns the temporary directory, half-written files, and what agents kept in case they were killed;
+        none behind a link.
+        """
         own = (self.temporary, *sorted(self.path.glob(".*.tmp")))
-        collected = () if self.nodes.is_symlink() else _half_written(self.nodes)
+        collected = () if self.nodes.is_symlink() else (*_half_written(self.nodes), *_kept(self.nodes))
         return [*(path for path in own if os.path.lexists(path)), *sorted(collected)]
 
     def remove_temporary(self) -> list[Path]:
@@ -135,6 +138,13 @@ class RunDirectory:
         for path in found:
             remove_path(path)
         return found
+
+
+def _kept(nodes: Path) -> Iterator[Path]:
+    with suppress(OSError):
+        for node in sorted(nodes.iterdir()):
+            if not node.is_symlink() and os.path.lexists(node / KEPT):
+                yield node / KEPT
 
 
 def _half_written(directory: Path) -> Iterator[Path]:

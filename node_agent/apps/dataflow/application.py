@@ -13,6 +13,7 @@ from node_agent.apps.dataflow.events import LinkLost, SpillSample
 from node_agent.apps.dataflow.metrics import METRIC_KINDS
 from node_agent.apps.dataflow.model.plan import Replica
 from node_agent.apps.dataflow.model.tuples import StreamTuple
+from node_agent.apps.dataflow.moving.node import MovingParts
 from node_agent.apps.dataflow.replicas import ReplicaBuilder, Runtime
 from node_agent.apps.dataflow.switching.exchange import is_needed
 from node_agent.apps.dataflow.switching.exchanges import Exchanges
@@ -48,9 +49,12 @@ class Dataflow:
         self._spill = SpillFile(around.scratch, config.delivery.spill_bytes)
         self._spilled: SpillSample | None = None
         self._digests = Digests()
-        builder = ReplicaBuilder(config, around, self, self._spill)
+        self._moving = MovingParts(config, around) if config.plan.moving else None
+        builder = ReplicaBuilder(config, around, self, self._spill, self._moving)
         self._replicas: dict[str, Runtime] = {
-            replica.id: builder.build(replica) for replica in config.plan.on(around.node)
+            replica.id: builder.build(replica)
+            for replica in config.plan.on(around.node)
+            if not config.plan.moves(replica.operator)
         }
         self._notices = self._make_notices()
         send = self._notices.send if self._notices is not None else None
@@ -77,6 +81,10 @@ class Dataflow:
         await self._server.open(port)
         if self._notices is not None:
             await self._notices.open(port)
+        if self._moving is not None:
+            await self._moving.start(port)
+            for name, run in self._moving.runs():
+                self._tasks.spawn(name, run)
         for runtime in self._replicas.values():
             for name, run in runtime.runs().items():
                 self._tasks.spawn(name, run)
@@ -84,6 +92,8 @@ class Dataflow:
         self._tasks.spawn("exchange", self._router.exchange())
 
     def open(self) -> None:
+        if self._moving is not None:
+            self._moving.open()
         for runtime in self._replicas.values():
             runtime.open_source()
 
@@ -93,6 +103,8 @@ class Dataflow:
             self._tasks.cancel()
             await self._tasks.wait()
             await self._server.close()
+            if self._moving is not None:
+                await self._moving.close()
             for runtime in self._replicas.values():
                 await runtime.close()
             if self._notices is not None:
@@ -105,10 +117,13 @@ class Dataflow:
             for runtime in self._replicas.values():
                 for sample in runtime.samples():
                     self._around.record(sample)
+            for sample in self._moving.samples() if self._moving is not None else ():
+                self._around.record(sample)
         self._sample_spill()
 
     def status(self) -> AppStatus:
-        return AppStatus(self._router.ready, tuple(self._replicas))
+        moving = self._moving.here() if self._moving is not None else ()
+        return AppStatus(self._router.ready, (*self._replicas, *moving))
 
     def overheads(self) -> Sequence[OverheadSource]:
         return () if self._notices is None else (self._notices,)

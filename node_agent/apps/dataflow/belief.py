@@ -76,6 +76,7 @@ RECORDS = RecordKinds(
         "size": SIZE,
         "sizes": SIZE,
         "refused": COUNTER,
+        "migration": COUNTER,
         "count": COUNTER,
     },
     counted={"sizes": "tuples", "births": "tuples"},
@@ -94,6 +95,12 @@ RECORDS = RecordKinds(
 def scopes_of(plan: DeploymentPlan) -> AppScopes:
     """Returns the scopes of all replicas. Raises KeyError or ValueError if the plan's query is no graph."""
     scopes: dict[str, dict[str, Scope]] = {}
+    for moving in plan.moving:  # who orders an operator's migrations reports about these only
+        (replica,) = plan.of(moving.operator)
+        silent = Scope(replica.id, (), (), (), (), (), (), (), ())
+        scopes.setdefault(moving.coordinator, {})[replica.id] = silent
+        for host in moving.hosts:
+            scopes.setdefault(host, {})[replica.id] = scope_of(replica, plan)
     for replica in plan.replicas:
         scopes.setdefault(replica.node, {})[replica.id] = scope_of(replica, plan)
     return AppScopes("query", scopes)

@@ -33,14 +33,16 @@ class DataflowConfig(Struct, frozen=True):
     switching: Switching = Switching()
     limits: Limits = Limits()
     delivery: DeliveryLimits = DeliveryLimits(in_flight=64)
+    warmup: float = 0.0
+    """Seconds from the opening of sources to the measurement, which the times of migrations count from."""
 
     def as_app(self, name: str = "query") -> AppConfig:
         return AppConfig.of(name, "query", self)
 
 
 def nodes_of(config: DataflowConfig) -> tuple[str, ...]:
-    """Returns the nodes that have a replica."""
-    return tuple(dict.fromkeys(replica.node for replica in config.plan.replicas))
+    """Returns the nodes that have a replica, or may come to have one."""
+    return config.plan.nodes()
 
 
 def problems(config: DataflowConfig, node: str) -> list[str]:
@@ -61,7 +63,7 @@ def problems(config: DataflowConfig, node: str) -> list[str]:
 
 
 def _operator_problems(plan: DeploymentPlan, node: str) -> Iterator[str]:
-    for operator in dict.fromkeys(r.operator for r in plan.on(node)):
+    for operator in plan.operators_on(node):
         spec = plan.query.operator(operator)
         kind = OPERATORS.get(spec.kind)
         if kind is None:

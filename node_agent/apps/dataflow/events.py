@@ -164,6 +164,24 @@ class OperatorFault(Event, tag="operator_fault", frozen=True):
     count: int
 
 
+class MigrationStep(Event, tag="migration", frozen=True):
+    """Something happened to a migration of an operator, which its number tells from others.
+
+    The coordinator says ``ordered`` (``detail``: the method, ``size``: bytes of immutable state), ``gone`` (a
+    host that does not answer) and ``finished`` (``detail``: ``moved``, or why the operator stays). Hosts say
+    ``began``, ``state_kept``, ``handed_over``, ``took_over`` (``size``: bytes that came from the other host),
+    ``took_back``, ``finished``, ``released``, ``superseded`` and ``unusable``.
+    """
+
+    replica: str
+    migration: int
+    step: str
+    detail: str = ""
+    source: str = ""
+    target: str = ""
+    size: int = 0
+
+
 TUPLE_KINDS: tuple[type[Event], ...] = (
     TupleEmitted,
     TupleSent,
@@ -183,6 +201,7 @@ DATAFLOW_KINDS: tuple[type[Event], ...] = (
     LinkLost,
     SpillSample,
     OperatorFault,
+    MigrationStep,
 )
 
 

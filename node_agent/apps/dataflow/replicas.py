@@ -18,6 +18,8 @@ from node_agent.apps.dataflow.delivery.spill import SpillFile
 from node_agent.apps.dataflow.model.plan import Replica
 from node_agent.apps.dataflow.model.query import OperatorSpec
 from node_agent.apps.dataflow.model.units import Each
+from node_agent.apps.dataflow.moving.node import MovingParts
+from node_agent.apps.dataflow.moving.stream import MovingStream
 from node_agent.apps.dataflow.operators.registry import OPERATORS, Context, OperatorKind, OperatorUnusable
 from node_agent.apps.dataflow.windows.assembly import assembler_for
 from node_agent.apps.dataflow.windows.units import Gaps
@@ -34,8 +36,14 @@ class ReplicaConnector(Connector, Protocol):
 
 class ReplicaBuilder:
     def __init__(
-        self, config: DataflowConfig, around: Surroundings, connector: ReplicaConnector, spill: SpillFile
+        self,
+        config: DataflowConfig,
+        around: Surroundings,
+        connector: ReplicaConnector,
+        spill: SpillFile,
+        moving: MovingParts | None,
     ) -> None:
+        self._moving = moving
         self._config = config
         self._around = around
         self._connector = connector
@@ -79,15 +87,18 @@ class ReplicaBuilder:
     ) -> ReplicaRuntime:
         query, record = self._config.plan.query, self._around.record
         make_sender = partial(self._connector.make_sender, replica)
-        dispatchers = []
+        dispatchers: list[Dispatcher | MovingStream] = []
         for downstream in query.downstream(replica.operator):
+            if self._moving is not None and downstream in self._moving.roles:
+                dispatchers.append(self._moving.stream(downstream))
+                continue
             usual = self._config.limits
             room = query.operator(downstream).buffers.get(replica.operator, usual.output_buffer)
             limits = msgspec.structs.replace(usual, output_buffer=room)
             dispatchers.append(Dispatcher(replica.id, downstream, make_sender, record, limits))
         each = isinstance(spec.takes, Each)
         assembler = None if each else assembler_for(spec, query.origins(), Gaps())
-        return ReplicaRuntime(
+        runtime = ReplicaRuntime(
             replica,
             spec,
             kind,
@@ -99,3 +110,6 @@ class ReplicaBuilder:
             record,
             self._config.limits,
         )
+        if self._moving is not None:
+            self._moving.feed(replica.id, runtime.receive)
+        return runtime

@@ -107,6 +107,12 @@ class Inlet:
         else:
             self._admit(message)
 
+    def promise(self, mark: Mark) -> None:
+        """No later event of this epoch comes at ``mark`` or before it."""
+        if self.marker is None and not self._late:
+            self._put_back(mark)
+            self.mark = max(self.mark, mark)
+
     def coming(self) -> Iterable[Marker]:
         """All markers that have arrived, the one of this epoch's end first."""
         if self.marker is not None:

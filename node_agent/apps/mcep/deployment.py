@@ -7,7 +7,9 @@ from node_agent.apps.mcep.areas import Areas
 from node_agent.apps.mcep.graph import CONSUMER
 from node_agent.apps.mcep.interest import Always, Condition, QualityAware
 from node_agent.apps.mcep.model import McepError, Query
+from node_agent.apps.mcep.moving.settings import Migration
 from node_agent.apps.mcep.prediction import Prediction, check_prediction
+from node_agent.apps.mcep.reuse.deployed import Reuse, check_reuse
 
 
 @dataclass(frozen=True)
@@ -15,7 +17,7 @@ class Deployed:
     """A query on brokers. ``hosts``: where each operator runs. ``home``: the broker that moves the interest
     and puts results in order, for the focal object, which is a client. ``prediction``: prepares graphs where
     the object will be. ``asks``: what it asks for; queries with strong completeness and the same word share
-    the graphs of their regions."""
+    the graphs of their regions. ``migration``: how operators move; None if they do not."""
 
     query: Query
     hosts: Mapping[str, str]
@@ -23,6 +25,7 @@ class Deployed:
     condition: Condition = field(default_factory=Always)
     prediction: Prediction | None = None
     asks: str = ""
+    migration: Migration | None = None
 
     @property
     def has_graphs(self) -> bool:
@@ -39,12 +42,13 @@ class Deployed:
 
 @dataclass(frozen=True)
 class Deployment:
-    """``ttl``: for how many seconds brokers keep events."""
+    """``ttl``: for how many seconds brokers keep events. ``reuse``: whose selections are shared."""
 
     areas: Areas
     clients: tuple[str, ...]
     queries: tuple[Deployed, ...]
     ttl: float
+    reuse: Reuse | None = None
 
     @property
     def brokers(self) -> tuple[str, ...]:
@@ -78,9 +82,14 @@ def check_deployment(deployment: Deployment) -> None:
             raise McepError(f"query {each.name}: switching by quality counts events on one broker only")
         if each.has_graphs:
             _check_graphs(each, len(brokers))
+        if each.migration is not None:
+            _check_migration(each, each.migration, brokers)
         missing = sorted(set(each.query.graph.by_name) - set(each.hosts))
         if missing:
             raise McepError(f"query {each.name}: operator {missing[0]} has no broker to run on")
+    if deployment.reuse is not None:
+        queries = [(each.query, each.has_graphs, each.migration is not None) for each in deployment.queries]
+        check_reuse(deployment.reuse, queries, frozenset(brokers))
     for first, *others in deployment.groups:
         for other in others:
             same = (other.home, other.hosts, other.query.graph) == (
@@ -93,6 +102,33 @@ def check_deployment(deployment: Deployment) -> None:
                     f"queries {first.name} and {other.name} both ask for {first.asks}: give them the same "
                     "graph, home and hosts"
                 )
+
+
+def _check_migration(each: Deployed, migration: Migration, brokers: set[str]) -> None:
+    policy, operators = each.query.policy, each.query.graph.by_name
+    if each.has_graphs:
+        raise McepError(
+            f"query {each.name}: graphs of regions end after a while, so their operators do not move; "
+            "predict and share nothing"
+        )
+    if policy.suppression:
+        raise McepError(
+            f"query {each.name}: with suppression operators keep what the last region brought, which does "
+            "not move; switch it off"
+        )
+    if not policy.is_strict:
+        raise McepError(
+            f"query {each.name}: what operators drop with best effort depends on what came when, so no other "
+            "broker could go on; ask for weak completeness"
+        )
+    for operator in migration.state:
+        if operator not in operators:
+            raise McepError(f"query {each.name}: it has no operator {operator}")
+    for _, operator, to in migration.scheduled:
+        if operator not in operators:
+            raise McepError(f"query {each.name}: it has no operator {operator}")
+        if to not in brokers:
+            raise McepError(f"query {each.name}: {operator} cannot move to {to}, which is no broker")
 
 
 def _check_graphs(each: Deployed, brokers: int) -> None:

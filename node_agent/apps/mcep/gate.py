@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from node_agent.apps.mcep.channel import ChannelId, Inlet, Marker, Message
 from node_agent.apps.mcep.model import BEGINNING, END, Event, Mark
+from node_agent.apps.mcep.standing import GateStanding
 
 
 class Gate:
@@ -26,6 +27,25 @@ class Gate:
 
     def receive(self, channel: ChannelId, message: Message) -> None:
         self.inlets[channel].receive(message)
+
+    def promise(self, channel: ChannelId, mark: Mark) -> None:
+        """The channel brings nothing more of this epoch at ``mark`` or before it."""
+        self.inlets[channel].promise(mark)
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing waits here."""
+        return not any(each.waiting or each.marker for each in self.inlets.values())
+
+    def standing(self) -> GateStanding:
+        """Ask while it ``rests``."""
+        inlets = {channel: (each.epoch, each.mark) for channel, each in self.inlets.items()}
+        return GateStanding(self.epoch, self._passed, inlets)
+
+    def resume(self, standing: GateStanding) -> None:
+        self.epoch, self._passed = standing.epoch, standing.passed
+        for channel, (epoch, mark) in standing.inlets.items():
+            self.inlets[channel].epoch, self.inlets[channel].mark = epoch, mark
 
     @property
     def waiting(self) -> int:

@@ -10,10 +10,11 @@ graph = OperatorGraph(
 check_graph(graph)
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import TopologicalSorter
-from typing import Literal
+from typing import Literal, TypeVar
 
 from node_agent.apps.mcep.model import Event, Value
 from node_agent.apps.mcep.windows import Operator
@@ -136,3 +137,11 @@ class OperatorGraph:
         """Δi by producer: where its stream begins so that an epoch from ``start`` on is complete (Lemma
         1)."""
         return {name: start - history - self._additional[name] for name in self.order}
+
+
+T = TypeVar("T")
+
+
+def fan_out(streams: Iterable[Stream], messages: Iterable[T]) -> list[tuple[Stream, T]]:
+    """Messages of a producer on all its streams, each without the events that its restriction excludes."""
+    return [(stream, each) for each in messages for stream in streams if stream.carries(each)]

@@ -1,9 +1,11 @@
 """Where the restriction window of an operator goes: from event to event, or by time (thesis, Alg. 3.2)."""
 
 from collections import deque
+from typing import Self
 
 from node_agent.apps.mcep.model import Event, Mark, just_after
 from node_agent.apps.mcep.selection import Events, Restricted
+from node_agent.apps.mcep.standing import PartStanding
 from node_agent.apps.mcep.windows import ByTime, Operator
 
 
@@ -18,6 +20,20 @@ class Part:
         self.end_t = begin
         self._ahead: deque[tuple[Mark, float]] = deque()
         """Events behind the restriction window's end by which it moves."""
+
+    @classmethod
+    def resumed(cls, operator: Operator, standing: PartStanding) -> Self:
+        """As it stood on another machine."""
+        part = cls(operator, standing.end_t)
+        part.begun, part.end = standing.begun, standing.end
+        moved_by = part._restriction.stream
+        behind: list[Event] = []
+        for stream, events in standing.buffers.items():
+            part.buffers[stream] = list(events)
+            if moved_by in (None, stream):
+                behind += [each for each in events if each.key > part.end]
+        part._ahead.extend((each.key, each.t) for each in sorted(behind, key=_key))
+        return part
 
     def add(self, stream: str, event: Event) -> None:
         self.buffers[stream].append(event)
@@ -55,3 +71,7 @@ class Part:
                 first = next((n for n, each in enumerate(events) if each.t >= start), len(events))
                 self.buffers[stream] = events[first:]
         return Restricted(start, self.end, self.end_t)
+
+
+def _key(event: Event) -> Mark:
+    return event.key

@@ -3,10 +3,10 @@ keep."""
 
 from collections.abc import Iterable
 
-from node_agent.apps.mcep.channel import ChannelId, Inlet, Message
+from node_agent.apps.mcep.channel import ChannelId, Inlet
 from node_agent.apps.mcep.delivery import Delivery
 from node_agent.apps.mcep.execution import Execution
-from node_agent.apps.mcep.graph import CONSUMER, Source, Stream
+from node_agent.apps.mcep.graph import CONSUMER, Source
 from node_agent.apps.mcep.model import Query
 from node_agent.apps.mcep.range_query import RangeQuery
 from node_agent.apps.mcep.storage import Storage
@@ -62,8 +62,3 @@ def range_query(query: Query, source: Source, storage: Storage) -> RangeQuery:
     policy = query.policy
     look_back = query.history + query.graph.additional_time(source.name)
     return RangeQuery(source, storage, look_back, strict=policy.is_strict, suppression=policy.suppression)
-
-
-def fan_out(streams: Iterable[Stream], messages: Iterable[Message]) -> list[tuple[Stream, Message]]:
-    """Messages of a producer on all its streams, each without the events that its restriction excludes."""
-    return [(stream, each) for each in messages for stream in streams if stream.carries(each)]

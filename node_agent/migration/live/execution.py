@@ -53,8 +53,10 @@ class Execution:
                 items = buffer.since(following, following)
                 if not items:
                     break
-                self.pushed[stream] = following
                 outputs = operator.push(stream, items[0])
+                if outputs is None:
+                    break
+                self.pushed[stream] = following
                 self.made += len(outputs)
                 self.pending += outputs
                 self._forget_acknowledged()

@@ -202,6 +202,10 @@ class Host(Site):
             return from_source(self, sender, order, message)
         return []
 
+    def go_on(self, now: float) -> list[Effect]:
+        """Asks an operator again that had not taken an item yet."""
+        return [*go_on(self), *self.tick(now)]
+
     def tick(self, now: float) -> list[Effect]:
         """Does what is due: begins to copy, notes a missed deadline, gives up."""
         return tick(self, now)

@@ -63,8 +63,9 @@ class Savepoint:
 class Movable(Protocol):
     """An operator that can move."""
 
-    def push(self, stream: str, item: Item) -> Sequence[bytes]:
-        """Takes the next item of a stream. Returns the outputs that it causes, in order."""
+    def push(self, stream: str, item: Item) -> Sequence[bytes] | None:
+        """Takes the next item of a stream. Returns the outputs that it causes, in order; None if it has not
+        taken the item yet, because it takes its time: ``Host.go_on`` asks again."""
         ...
 
     @property

@@ -6,6 +6,8 @@ Imported while the experiment's section is made: what needs time or other packag
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import structs
+
 from orchestrator.answers import Answer
 from orchestrator.apps.dataflow.setting import Setting
 from orchestrator.apps.dataflow.spec.section import DataflowSection, ReplicaTarget
@@ -29,10 +31,14 @@ class DataflowApplication(Application):
     def plan(self, entry: AppEntry) -> AppPlan:
         from orchestrator.apps.dataflow.checks import checked_arrangement
         from orchestrator.apps.dataflow.plan import DataflowPlan
+        from orchestrator.apps.dataflow.planning.migrations import moving_in
 
         setting = Setting.of(entry)
         arrangement = checked_arrangement(setting)
-        return DataflowPlan(entry.name, setting, arrangement.plan(setting.query), arrangement.derived)
+        deployment = arrangement.plan(setting.query)
+        moving = moving_in(deployment, setting.section.migrations)
+        deployment = structs.replace(deployment, moving=moving)
+        return DataflowPlan(entry.name, setting, deployment, arrangement.derived)
 
     def recorded(self, entry: AppEntry, record: Mapping[str, Any]) -> AppPlan | None:
         from orchestrator.apps.dataflow.plan import DataflowPlan

@@ -5,6 +5,7 @@ from node_agent.extensions.files import short_name
 from orchestrator.apps.dataflow.faces.checks import face_findings
 from orchestrator.apps.dataflow.planning.buffers import shortages
 from orchestrator.apps.dataflow.planning.cpu import cpu_needs
+from orchestrator.apps.dataflow.planning.migrations import migration_findings
 from orchestrator.apps.dataflow.planning.placement import Arrangement, arrange, asked_for
 from orchestrator.apps.dataflow.planning.prospect import radio_range
 from orchestrator.apps.dataflow.setting import Setting
@@ -23,6 +24,7 @@ def checked_arrangement(setting: Setting) -> Arrangement:
     """Raises Unusable with everything that is wrong."""
     findings, arrangement = _placed(setting)
     findings += _camera_findings(setting) + _window_findings(setting) + face_findings(setting)
+    findings += migration_findings(setting, None if arrangement is None else arrangement.plan(setting.query))
     if findings or arrangement is None:
         raise Unusable(*findings)
     return arrangement

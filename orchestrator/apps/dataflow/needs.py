@@ -17,7 +17,7 @@ from orchestrator.planning.parts import Part
 
 def parts_for(plan: DeploymentPlan, node: str) -> Iterator[Part]:
     """Raises QueryError if the query's own file cannot be imported."""
-    operators = [plan.query.operator(name) for name in dict.fromkeys(r.operator for r in plan.on(node))]
+    operators = [plan.query.operator(name) for name in plan.operators_on(node)]
     for operator in operators:
         yield from parts_of(operator)
     yield from _of_foreign_code(plan.query, operators)

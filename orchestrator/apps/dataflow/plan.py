@@ -47,7 +47,7 @@ class DataflowPlan(AppPlan):
         return None if deployment is None else cls(setting.entry.name, setting, deployment)
 
     def nodes(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(replica.node for replica in self.deployment.replicas))
+        return self.deployment.nodes()
 
     def agent_config(self, node: str) -> DataflowConfig:
         section = self.setting.section
@@ -56,6 +56,7 @@ class DataflowPlan(AppPlan):
             plan=self.deployment,
             switching=Switching(self._rule(), switching.period, Mode(switching.mode)),
             delivery=section.delivery.limits(),
+            warmup=self.setting.scenario.warmup,
         )
 
     def _rule(self) -> Rule:
@@ -140,9 +141,20 @@ class DataflowPlan(AppPlan):
         inner = self.deployment.query.inner()
         ends = [r.operator for r in self.deployment.on(node) if r.operator not in inner]
         if not ends:
-            return None
+            return self._beside_moving(node)
         text = f"{node} has the {listed(ends)}, and a source or sink that begins anew repeats its stream"
         return Finding((), text, "crash a replica in between, or silence the node")
+
+    def _beside_moving(self, node: str) -> Finding | None:
+        query = self.deployment.query
+        for moving in self.deployment.moving:
+            beside = {*query.upstream(moving.operator), *query.downstream(moving.operator)}
+            if names := [r.operator for r in self.deployment.on(node) if r.operator in beside]:
+                text = (
+                    f"{node} has the {listed(names)}, which keeps tuples for {moving.operator}, which moves"
+                )
+                return Finding((), text, "crash a node that it moves from or to, or silence the node")
+        return None
 
     def summary(self) -> list[tuple[str, str]]:
         return [
@@ -151,16 +163,22 @@ class DataflowPlan(AppPlan):
         ]
 
     def shown(self) -> "list[RenderableType]":
-        from orchestrator.apps.dataflow.printing import shown_replicas
+        from orchestrator.apps.dataflow.printing import shown_migrations, shown_replicas
 
-        return shown_replicas(self.deployment, self.derived)
+        return [*shown_replicas(self.deployment, self.derived), *shown_migrations(self.deployment)]
 
     def document(self) -> dict[str, Any]:
-        from orchestrator.apps.dataflow.printing import derived_document, replicas_document
+        from orchestrator.apps.dataflow.printing import (
+            derived_document,
+            migrations_document,
+            replicas_document,
+        )
 
+        migrations = migrations_document(self.deployment)
         return {
             "reliability": self.deployment.query.reliability,
             "replicas": replicas_document(self.deployment),
+            **({"migrations": migrations} if migrations else {}),
             "derived": derived_document(self.derived),
         }
 

@@ -30,6 +30,29 @@ def shown_replicas(deployment: DeploymentPlan, derived: Sequence[Derived]) -> li
     return [table, *reasons]
 
 
+def shown_migrations(deployment: DeploymentPlan) -> list[RenderableType]:
+    if not deployment.moving:
+        return []
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("operator", "moves at", "from", "to", "method"):
+        table.add_column(heading)
+    for each in migrations_document(deployment):
+        table.add_row(each["operator"], f"{each['at_s']:g} s", each["from"], each["to"], each["method"])
+    return [table]
+
+
+def migrations_document(deployment: DeploymentPlan) -> list[dict[str, Any]]:
+    """Where operators are to move, each from where it is if all before went well."""
+    found = []
+    for moving in deployment.moving:
+        where = moving.hosts[0]
+        for each in moving.migrations:
+            own = {"operator": moving.operator, "at_s": each.at, "from": where, "to": each.target}
+            found.append({**own, "method": each.method, "coordinator": moving.coordinator})
+            where = each.target
+    return found
+
+
 def _reason(derived: Derived) -> str:
     advice, prospect = derived.advice, derived.prospect
     if advice.hops is None:

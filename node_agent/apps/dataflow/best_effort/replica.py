@@ -18,6 +18,7 @@ from node_agent.apps.dataflow.events import QueueSample
 from node_agent.apps.dataflow.model.plan import Replica, operator_of
 from node_agent.apps.dataflow.model.query import OperatorSpec
 from node_agent.apps.dataflow.model.tuples import StreamTuple
+from node_agent.apps.dataflow.moving.stream import MovingStream
 from node_agent.apps.dataflow.operators.one_by_one import OneByOne, Payloads
 from node_agent.apps.dataflow.operators.pace import saturates
 from node_agent.apps.dataflow.operators.processing import GivenUp, process
@@ -46,6 +47,10 @@ class _From(NamedTuple):
     made: Sequence[Units] = ()
 
 
+Output = Dispatcher | MovingStream
+"""To a downstream operator: to the replica that is chosen, or to wherever it is now."""
+
+
 class ReplicaRuntime:
     """``params`` must be an instance of ``kind.params``. Without an ``assembler``, items are processed one by
     one.
@@ -59,7 +64,7 @@ class ReplicaRuntime:
         params: Any,
         assembler: Assembler | None,
         context: Context,
-        dispatchers: Sequence[Dispatcher],
+        dispatchers: Sequence[Output],
         open_connection: OpenConnection,
         record: Callable[[Event], None],
         limits: Limits,

@@ -7,6 +7,7 @@ them, and files can be checked where they are not installed.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from node_agent.apps.dataflow.faces.heat import HeatMapper
 from node_agent.apps.dataflow.faces.models import ModelMissing
@@ -30,6 +31,9 @@ from node_agent.apps.dataflow.operators.registry import (
     OperatorUnusable,
     Source,
 )
+
+if TYPE_CHECKING:
+    from node_agent.apps.dataflow.faces.gallery import Gallery
 
 
 @contextmanager
@@ -97,21 +101,49 @@ def _detect_faces(params: DetectParams, context: Context) -> Operator:
         return Annotator(context, finder, lambda frame: params.cpu)
 
 
-def _recognise_faces(params: RecogniseParams, context: Context) -> Operator:
+@contextmanager
+def _good_gallery() -> Iterator[None]:
     with _all_there():
-        from node_agent.apps.dataflow.faces.annotating import Annotator, FaceNamer
         from node_agent.apps.dataflow.faces.gallery import BadGallery
-        from node_agent.apps.dataflow.faces.preload import gallery_of
-        from node_agent.apps.dataflow.faces.recognition import Recogniser
-        from node_agent.apps.dataflow.faces.scene_gallery import scene_gallery
 
         try:
-            if params.gallery:
-                gallery = gallery_of(_file(context, params.gallery), params.version)
-            else:
-                gallery = scene_gallery(params.persons, params.enrolled)
+            yield
         except BadGallery as error:
             raise OperatorUnusable(str(error)) from error
+
+
+def _recognise_faces(params: RecogniseParams, context: Context) -> Operator:
+    with _good_gallery():
+        return _recognise_with(_gallery(params, context), params, context)
+
+
+def _gallery(params: RecogniseParams, context: Context) -> "Gallery":
+    from node_agent.apps.dataflow.faces.preload import gallery_of
+    from node_agent.apps.dataflow.faces.scene_gallery import scene_gallery
+
+    if params.gallery:
+        return gallery_of(_file(context, params.gallery), params.version)
+    return scene_gallery(params.persons, params.enrolled)
+
+
+def _gallery_bytes(params: RecogniseParams, context: Context) -> bytes:
+    """The gallery is what is immutable and large; the networks are installed everywhere."""
+    with _good_gallery():
+        return _gallery(params, context).encode()
+
+
+def _recognise_from(params: RecogniseParams, context: Context, state: bytes) -> Operator:
+    with _good_gallery():
+        from node_agent.apps.dataflow.faces.gallery import Gallery
+
+        return _recognise_with(Gallery.decode(state), params, context)
+
+
+def _recognise_with(gallery: "Gallery", params: RecogniseParams, context: Context) -> Operator:
+    with _all_there():
+        from node_agent.apps.dataflow.faces.annotating import Annotator, FaceNamer
+        from node_agent.apps.dataflow.faces.recognition import Recogniser
+
         namer = FaceNamer(Recogniser(gallery, params.method, params.threshold))
         return Annotator(context, namer, lambda frame: params.cpu * len(frame.faces))
 
@@ -142,7 +174,14 @@ VIDEO_FILE = OperatorKind("video_file", "source", FileParams, _video_file)
 PICTURES = OperatorKind("pictures", "source", PicturesParams, _pictures)
 SYNTHETIC_SCENE = OperatorKind("synthetic_scene", "source", SceneParams, _synthetic_scene)
 DETECT_FACES = OperatorKind("detect_faces", "operator", DetectParams, _detect_faces)
-RECOGNISE_FACES = OperatorKind("recognise_faces", "operator", RecogniseParams, _recognise_faces)
+RECOGNISE_FACES = OperatorKind(
+    "recognise_faces",
+    "operator",
+    RecogniseParams,
+    _recognise_faces,
+    state=_gallery_bytes,
+    restore=_recognise_from,
+)
 CORRELATE_FRAMES = OperatorKind("correlate_frames", "operator", CorrelateParams, _correlate_frames)
 HEAT_MAP = OperatorKind("heat_map", "operator", HeatMapParams, HeatMapper)
 SHOW_FACES = OperatorKind("show_faces", "sink", ShowParams, _show_faces)

@@ -1,5 +1,7 @@
 """The deployment plan G_QDP: which replica of which operator runs on which node (the paper, III-A)."""
 
+from typing import Literal
+
 from msgspec import Struct
 
 from node_agent.apps.dataflow.model.query import Query
@@ -20,15 +22,50 @@ def operator_of(replica: str) -> str:
     return replica.rpartition("/")[0]
 
 
-class DeploymentPlan(Struct, frozen=True):
+class Migration(Struct, frozen=True):
+    """``at``: seconds since the measurement began. ``give_up``: seconds after which it ends if unfinished."""
+
+    at: float
+    target: str
+    method: Literal["live", "stop_and_copy"] = "live"
+    give_up: float = 120.0
+
+
+class Moving(Struct, frozen=True):
+    """An operator, with one replica, that moves. ``hosts``: the nodes where it may be, first the one where it
+    begins. ``coordinator``: the node that orders its migrations.
+    """
+
+    operator: str
+    hosts: tuple[str, ...]
+    coordinator: str
+    migrations: tuple[Migration, ...]
+
+
+class DeploymentPlan(Struct, frozen=True, omit_defaults=True):
     query: Query
     replicas: tuple[Replica, ...]
+    moving: tuple[Moving, ...] = ()
 
     def of(self, operator: str) -> tuple[Replica, ...]:
         return tuple(r for r in self.replicas if r.operator == operator)
 
     def on(self, node: str) -> tuple[Replica, ...]:
         return tuple(r for r in self.replicas if r.node == node)
+
+    def nodes(self) -> tuple[str, ...]:
+        """Returns the nodes that have a replica, or may come to have one."""
+        hosts = (host for each in self.moving for host in each.hosts)
+        return tuple(dict.fromkeys([*(replica.node for replica in self.replicas), *hosts]))
+
+    def operators_on(self, node: str) -> tuple[str, ...]:
+        """Returns the operators that a node needs: those it has, may come to have, or orders to move."""
+        own = (replica.operator for replica in self.replicas if replica.node == node)
+        moving = (each.operator for each in self.moving if node in (*each.hosts, each.coordinator))
+        return tuple(dict.fromkeys([*own, *moving]))
+
+    def moves(self, operator: str) -> bool:
+        return any(each.operator == operator for each in self.moving)
 
     def replica(self, replica_id: str) -> Replica:
         for replica in self.replicas:

@@ -126,7 +126,9 @@ class Operator(Protocol):
 
 class OperatorKind(msgspec.Struct, frozen=True):
     """``inputs``: how many inputs it is made for; None: any number. ``where``: the place of a user's
-    function.
+    function. ``state``: reads the operator's immutable state where it was deployed; ``restore``: makes an
+    operator of that state on a node that it moves to. Both raise OperatorUnusable. Without them it is made of
+    its parameters there.
     """
 
     name: str
@@ -135,6 +137,8 @@ class OperatorKind(msgspec.Struct, frozen=True):
     factory: Callable[[Any, Context], Source | Operator]
     inputs: int | None = None
     where: str = ""
+    state: Callable[[Any, Context], bytes] | None = None
+    restore: Callable[[Any, Context, bytes], Operator] | None = None
 
 
 def checked_kind(name: str, value: object) -> OperatorKind:

@@ -12,12 +12,14 @@ from msgspec import Meta, Struct
 
 from node_agent.apps.dataflow.model.query import OperatorSpec, Query
 from node_agent.apps.dataflow.operators.pace import Pace, Rate
-from node_agent.apps.dataflow.operators.registry import Context, OperatorKind
+from node_agent.apps.dataflow.operators.registry import Context, OperatorKind, OperatorUnusable
 from node_agent.apps.dataflow.windows.units import Unit
 from node_agent.apps.dataflow.wire.packing import MAX_PAYLOAD
 
 MAX_CHAIN = 1000
+MOST_STATE = 512 * 1024**2
 Size = Annotated[int, Meta(ge=0, le=MAX_PAYLOAD)]
+State = Annotated[int, Meta(ge=0, le=MOST_STATE)]
 
 
 class SourceParams(Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,10 +31,12 @@ class SourceParams(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WorkParams(Struct, frozen=True, forbid_unknown_fields=True):
-    """``cpu`` in seconds a unit; ``output`` in bytes, None to pass the payloads on as they are."""
+    """``cpu`` in seconds a unit; ``output`` in bytes, None to pass the payloads on as they are. ``state``:
+    bytes of immutable state, which are copied if the operator moves."""
 
     cpu: Annotated[float, Meta(ge=0, le=3600)] = 0.005
     output: Size | None = None
+    state: State | None = None
 
 
 class SinkParams(Struct, frozen=True, forbid_unknown_fields=True):
@@ -99,5 +103,17 @@ def synthetic_chain(
 
 
 SOURCE = OperatorKind("synthetic_source", "source", SourceParams, SyntheticSource)
-WORK = OperatorKind("work", "operator", WorkParams, Work)
+
+
+def _state(params: WorkParams, context: Context) -> bytes:
+    return pattern("state", 0, params.state or 0)
+
+
+def _restored(params: WorkParams, context: Context, state: bytes) -> Work:
+    if state != _state(params, context):
+        raise OperatorUnusable("its state is not what it was made with")
+    return Work(params, context)
+
+
+WORK = OperatorKind("work", "operator", WorkParams, Work, state=_state, restore=_restored)
 SINK = OperatorKind("sink", "sink", SinkParams, Sink)

@@ -4,7 +4,7 @@
 its own and into the tuples below. Modules with Spark or matplotlib are imported when they are needed.
 """
 
-from orchestrator.apps.dataflow.analytics import cost_truth, paths, recovery
+from orchestrator.apps.dataflow.analytics import cost_truth, migrations, paths, recovery
 from orchestrator.apps.dataflow.analytics.metrics import ROUTES, SINKS, TUPLES, arrived_share, notes
 from orchestrator.apps.dataflow.analytics.reader import READER
 from orchestrator.apps.dataflow.analytics.tables import TABLES
@@ -16,8 +16,8 @@ CONTRIBUTION = Contribution(
     kind="query",
     version=2,
     reader=READER,
-    tables=(*TABLES, paths.PATHS),
-    figures=(TUPLES, ROUTES, paths.FIGURES, recovery.FIGURES, cost_truth.FIGURES),
+    tables=(*TABLES, paths.PATHS, migrations.STEPS),
+    figures=(TUPLES, ROUTES, paths.FIGURES, recovery.FIGURES, cost_truth.FIGURES, migrations.FIGURES),
     drawings=(
         Drawing(100, Later(f"{_HERE}.drawings:goodput_over_time")),
         Drawing(200, Later(f"{_HERE}.drawings:latency_distribution")),
@@ -27,6 +27,7 @@ CONTRIBUTION = Contribution(
     ),
     sections=(
         Section(110, Later("orchestrator.apps.dataflow.promises:reliability_section")),
+        Section(115, migrations.section),
         Section(120, Later("orchestrator.apps.dataflow.paper:paper_section")),
     ),
     factors=(Factor("replicas", "k", "replicas per operator (k)"),),

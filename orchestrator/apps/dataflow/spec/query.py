@@ -37,7 +37,13 @@ from orchestrator.spec.problems import Finding, Unusable, listed, shown, unusabl
 from orchestrator.spec.registered import Registered, look_up
 from orchestrator.spec.units import DURATION, RATE, SIZE, OrWord, Quantity
 
-_UNIT_OF: Mapping[str, Quantity] = {"rate": RATE, "payload": SIZE, "output": SIZE, "cpu": DURATION}
+_UNIT_OF: Mapping[str, Quantity] = {
+    "rate": RATE,
+    "payload": SIZE,
+    "output": SIZE,
+    "state": SIZE,
+    "cpu": DURATION,
+}
 _MAX_WHOLE = 1_000_000_000
 
 

@@ -9,6 +9,7 @@ from pydantic import Field, field_serializer
 from node_agent.apps.dataflow.model.decision import Rule
 from node_agent.apps.dataflow.model.query import Query
 from orchestrator.apps.dataflow.spec.delivery import Delivery
+from orchestrator.apps.dataflow.spec.migrations import MigrationEntry
 from orchestrator.apps.dataflow.spec.placement import Placement, RandomPlacement, Replicas
 from orchestrator.apps.dataflow.spec.query import QueryField
 from orchestrator.apps.dataflow.spec.switching import Switching, threshold_of
@@ -24,6 +25,11 @@ class DataflowSection(AppSection):
     placement: Placement = RandomPlacement()
     switching: Switching = Switching()
     delivery: Delivery = Delivery()
+    migrations: tuple[MigrationEntry, ...] = Field(
+        default=(),
+        description="Operators that move to other nodes while tuples flow",
+        examples=[[{"at": "30s", "operator": "recognise", "to": "n07"}]],
+    )
 
     def dataflow(self) -> Query:
         return self.query.build()

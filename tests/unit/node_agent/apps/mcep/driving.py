@@ -6,13 +6,13 @@ from node_agent.apps.mcep.channel import ChannelId, Heartbeat, Inlet, Log, Marke
 from node_agent.apps.mcep.delivery import Delivered
 from node_agent.apps.mcep.execution import Execution
 from node_agent.apps.mcep.geometry import Box, Point, Region
-from node_agent.apps.mcep.graph import CONSUMER, OperatorGraph, Source, Stream
+from node_agent.apps.mcep.graph import CONSUMER, OperatorGraph, Source, Stream, fan_out
 from node_agent.apps.mcep.model import AtomicId, Event, Query, Value, atomic
 from node_agent.apps.mcep.range_query import RangeQuery
 from node_agent.apps.mcep.storage import Storage
 from node_agent.apps.mcep.switching import basic_plan
 from node_agent.apps.mcep.windows import Operator, Output, Selection, Step
-from node_agent.apps.mcep.wiring import delivery, execution, fan_out, range_query
+from node_agent.apps.mcep.wiring import delivery, execution, range_query
 
 EVERYWHERE = Box(-1e6, -1e6, 1e6, 1e6)
 
