@@ -7,7 +7,7 @@ refused and counted.
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from node_agent.apps.mcep.channel import Marker
 from node_agent.apps.mcep.deployment import Deployment
@@ -28,6 +28,9 @@ from node_agent.apps.mcep.messages import (
 from node_agent.apps.mcep.model import Event, Query
 from node_agent.apps.mcep.moving.messages import Happened, Moves
 from node_agent.apps.mcep.progress import Progress
+from node_agent.apps.mcep.reuse.deciding import Deciding
+from node_agent.apps.mcep.reuse.offers import Covered, Offered
+from node_agent.apps.mcep.reusing.on_broker import SharedSelections
 from node_agent.apps.mcep.run import Done, Run
 from node_agent.apps.mcep.sharing import Who
 from node_agent.apps.mcep.site import Site
@@ -49,6 +52,10 @@ class Broker:
         self._local: deque[Said] = deque()
         self._out: list[Sent] = []
         self._site = Site(name, deployment.brokers, Storage(deployment.ttl), self._send, lambda: self.arrived)
+        self._sharing: SharedSelections | None = None
+        if deployment.reuse is not None:
+            self._sharing = SharedSelections(deployment.reuse, deployment.queries, self._site)
+            self._site.sharing = self._sharing
         self._site.now = lambda: self._progress.latest
         self._queries = {each.name: each for each in deployment.queries}
         self._groups = {group[0].name: group for group in deployment.groups}
@@ -111,7 +118,15 @@ class Broker:
         return () if home is None else home.unanswered
 
     def done(self) -> Done:
-        return Done.total([self._ended, *(each.done() for each in self._runs.values())])
+        done = [self._ended, *(each.done() for each in self._runs.values())]
+        if self._sharing is not None:
+            done.append(Done(processed=self._sharing.processed, waiting=self._sharing.waiting))
+        return Done.total(done)
+
+    @property
+    def managers(self) -> Mapping[str, Deciding]:
+        """The selection managers that run here."""
+        return {} if self._sharing is None else self._sharing.managers
 
     def receive(self, sender: str, said: Said) -> list[Sent]:
         self._handle(sender, said)
@@ -130,6 +145,8 @@ class Broker:
             self._ended = Done.total([self._ended, self._runs.pop(name).done()])
         for home in self._homes.values():
             home.look()
+        if self._sharing is not None:
+            self._sharing.look()
         for run in self._runs.values():
             if run.moving is not None:
                 run.moving.tick()
@@ -164,6 +181,11 @@ class Broker:
                 moving.receive(sender, told)
             case Streamed(name, successor, channel, message) if name in self._runs:
                 self._runs[name].streamed(sender, successor, channel, message)
+            case Offered() if self._sharing is not None:
+                self._sharing.offered(said)
+            case Covered() if self._sharing is not None:
+                for each in self._sharing.covered(said):
+                    self._runs[each.query].sent_by(each.operator, each.sent)
             case _:
                 self._site.refused += 1
 

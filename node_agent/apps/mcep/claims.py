@@ -1,13 +1,13 @@
 """What a node may say to another: a client about itself, a broker about its own streams, a home about its
 queries."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 
+from node_agent.apps.mcep.bounded import are_bounded, is_near, is_near_region
 from node_agent.apps.mcep.channel import Heartbeat, Marker, Message
 from node_agent.apps.mcep.config import types_of
 from node_agent.apps.mcep.deployment import Deployed, Deployment
-from node_agent.apps.mcep.geometry import Point, bounds
 from node_agent.apps.mcep.graph import CONSUMER
 from node_agent.apps.mcep.messages import (
     Answered,
@@ -21,17 +21,13 @@ from node_agent.apps.mcep.messages import (
     Streamed,
     UpTo,
 )
-from node_agent.apps.mcep.model import FAR_S, Event, Value
+from node_agent.apps.mcep.model import FAR_S, Event
 from node_agent.apps.mcep.moving.claims import MovesClaims
 from node_agent.apps.mcep.moving.messages import Moves
 from node_agent.apps.mcep.progress import GONE
+from node_agent.apps.mcep.reuse.offers import Covered, Offered
+from node_agent.apps.mcep.reusing.claims import ReuseClaims
 from node_agent.apps.mcep.switching import Switch
-
-FAR_M = 1e8
-FAR_VALUE = 1e12
-"""No number of an event is larger, so operators can add some of them up."""
-MOST_ATTRIBUTES, MOST_TEXT = 32, 4000
-"""Of an event: attributes, and characters of them together. Brokers keep events for a while."""
 
 
 class Claims:
@@ -41,6 +37,7 @@ class Claims:
         self._receiver = receiver
         self._brokers, self._clients = frozenset(deployment.brokers), frozenset(deployment.clients)
         self._queries = {each.name: each for each in deployment.queries}
+        self._reused = ReuseClaims(receiver, deployment)
         self._types = types_of(deployment)
         self._streams = {
             each.name: frozenset((one.producer, one.successor) for one in each.query.graph.streams)
@@ -83,6 +80,8 @@ class Claims:
                 if not all(client in self._clients for client, _ in upto):
                     return "client"
                 return None if all(_is_word(t) for _, t in upto) else "time"
+            case Offered() | Covered():
+                return self._reused.refusal(sender, said)
             case Moves(name, moves):
                 claims = self._moves.get(name)
                 return "query" if claims is None else claims.refusal(sender, moves)
@@ -95,13 +94,13 @@ class Claims:
     def _unseen(self, sender: str, events: Iterable[Event]) -> str | None:
         for event in events:
             own = event.source == sender and event.provenance == {(sender, event.seq)}
-            if not own or event.epoch or event.born:
+            if not own or event.epoch or event.born or event.shared is not None:
                 return "event"
             if event.type not in self._types:
                 return "type"
-            if not (0 <= event.t <= FAR_S and _is_near(event.place)):
+            if not (0 <= event.t <= FAR_S and is_near(event.place)):
                 return "place"
-            if not _are_bounded(event.attributes):
+            if not are_bounded(event.attributes):
                 return "attributes"
         return None
 
@@ -112,7 +111,7 @@ class Claims:
             case Located(_, place, t):
                 if sender != query.query.focal_object or self._receiver != query.home:
                     return "sender"
-                return None if 0 <= t <= FAR_S and (place is None or _is_near(place)) else "place"
+                return None if 0 <= t <= FAR_S and (place is None or is_near(place)) else "place"
             case Ordered(_, order):
                 if sender != query.home:
                     return "sender"
@@ -138,10 +137,12 @@ class Claims:
             return _misorders(message, query)
         if isinstance(message, Event):
             source = next((each for each in query.query.graph.sources if each.name == producer), None)
-            if source is not None and (message.type != source.type or not _is_near(message.place)):
+            if source is not None and (message.type != source.type or not is_near(message.place)):
                 return "event"
-            if not _are_bounded(message.attributes):
+            if not are_bounded(message.attributes):
                 return "attributes"
+            if message.shared is not None and not self._reused.may_be_shared:
+                return "event"
             return None if -FAR_S <= message.t <= FAR_S else "time"
         if isinstance(message, Heartbeat):
             return None if message.t <= FAR_S else "time"
@@ -157,24 +158,9 @@ def _misorders(marker: Marker, query: Deployed) -> str | None:
     graph = query.query.graph
     named = marker.points.keys() == set(graph.order) and marker.touched <= graph.below[CONSUMER]
     region = marker.region
-    box = None if region is None else bounds(region)
-    far = box is not None and max(abs(box.x0), abs(box.y0), abs(box.x1), abs(box.y1)) > 2 * FAR_M
+    far = region is not None and not is_near_region(region)
     return None if named and marker.epoch >= 1 and -FAR_S <= marker.t <= FAR_S and not far else "marker"
-
-
-def _is_near(place: object) -> bool:
-    return isinstance(place, Point) and abs(place.x) <= FAR_M and abs(place.y) <= FAR_M
 
 
 def _is_word(t: float) -> bool:
     return t <= FAR_S or t == GONE
-
-
-def _are_bounded(attributes: Mapping[str, Value]) -> bool:
-    sizes = (len(name) + (len(value) if isinstance(value, str) else 8) for name, value in attributes.items())
-    numbers = (value for value in attributes.values() if not isinstance(value, str))
-    return (
-        len(attributes) <= MOST_ATTRIBUTES
-        and sum(sizes) <= MOST_TEXT
-        and all(-FAR_VALUE <= each <= FAR_VALUE for each in numbers)
-    )

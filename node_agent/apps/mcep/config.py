@@ -21,6 +21,8 @@ from node_agent.apps.mcep.interest import (
     check_condition,
 )
 from node_agent.apps.mcep.model import Completeness, McepError, Order, Policy, Quality, Query
+from node_agent.apps.mcep.reuse.deployed import split_key
+from node_agent.apps.mcep.reusing.config import ReuseConfig, reuse_of
 from node_agent.apps.mcep.sensing import Drive, Reading, Sample, filmed
 from node_agent.apps.mcep.situations import SITUATIONS, graph_of
 
@@ -83,7 +85,14 @@ class QueryConfig(Struct, frozen=True):
         """What queries must have in common to share graphs; empty if this one shares none."""
         if self.completeness != "strong":
             return ""
-        said = [f"{name} {value:g}" for name, value in sorted(self.parameters.items())]
+        return self.logic
+
+    @property
+    def logic(self) -> str:
+        """What its operators do: those of two queries with the same word do the same."""
+        defaults = SITUATIONS[self.situation].parameters if self.situation in SITUATIONS else {}
+        changed = {n: v for n, v in self.parameters.items() if defaults.get(n) != v}
+        said = [f"{name} {value:g}" for name, value in sorted(changed.items())]
         said += [f"friend {name}" for name in sorted(self.known)]
         return f"{self.situation} ({', '.join(said)})" if said else self.situation
 
@@ -117,6 +126,7 @@ class Settings(Struct, frozen=True):
     polygons: dict[Name, Annotated[tuple[tuple[Metres, Metres], ...], Meta(max_length=MOST_CORNERS)]] = {}
     cameras: tuple[Name, ...] = ()
     """Clients that stand and film."""
+    reuse: ReuseConfig | None = None
 
     def phase(self, client: str) -> float:
         """When a client reads its speed for the first time: not all at the same moment."""
@@ -142,7 +152,8 @@ def deployment_of(settings: Settings) -> Deployment:
         if each.asks:  # those who ask for the same have one graph, which knows that it is the same
             graph = first.setdefault(each.asks, each).query.graph
             queries[number] = replace(each, query=replace(each.query, graph=graph))
-    return Deployment(areas, settings.clients, tuple(queries), settings.ttl)
+    reuse = None if settings.reuse is None else reuse_of(settings.reuse)
+    return Deployment(areas, settings.clients, tuple(queries), settings.ttl, reuse)
 
 
 def areas_of(settings: Settings) -> Areas:
@@ -244,7 +255,16 @@ def settings_problems(settings: Settings) -> list[str]:
             check_deployment(deployment_of(settings))
         except McepError as error:
             found.append(str(error))
-    return found
+    return found or list(_unlike(settings))
+
+
+def _unlike(settings: Settings) -> Iterator[str]:
+    """Selection managers whose operators do not do the same."""
+    logic = {each.name: each.logic for each in settings.queries}
+    for manager in settings.reuse.managers if settings.reuse is not None else ():
+        types = {(logic[query], name) for query, name in map(split_key, manager.operators)}
+        if len(types) > 1:
+            yield f"selection manager {manager.name}: its operators do not do the same"
 
 
 def homes_of(settings: Settings, client: str) -> dict[str, str]:

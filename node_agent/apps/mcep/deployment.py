@@ -9,6 +9,7 @@ from node_agent.apps.mcep.interest import Always, Condition, QualityAware
 from node_agent.apps.mcep.model import McepError, Query
 from node_agent.apps.mcep.moving.settings import Migration
 from node_agent.apps.mcep.prediction import Prediction, check_prediction
+from node_agent.apps.mcep.reuse.deployed import Reuse, check_reuse
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,13 @@ class Deployed:
 
 @dataclass(frozen=True)
 class Deployment:
-    """``ttl``: for how many seconds brokers keep events."""
+    """``ttl``: for how many seconds brokers keep events. ``reuse``: whose selections are shared."""
 
     areas: Areas
     clients: tuple[str, ...]
     queries: tuple[Deployed, ...]
     ttl: float
+    reuse: Reuse | None = None
 
     @property
     def brokers(self) -> tuple[str, ...]:
@@ -85,6 +87,9 @@ def check_deployment(deployment: Deployment) -> None:
         missing = sorted(set(each.query.graph.by_name) - set(each.hosts))
         if missing:
             raise McepError(f"query {each.name}: operator {missing[0]} has no broker to run on")
+    if deployment.reuse is not None:
+        queries = [(each.query, each.has_graphs, each.migration is not None) for each in deployment.queries]
+        check_reuse(deployment.reuse, queries, frozenset(brokers))
     for first, *others in deployment.groups:
         for other in others:
             same = (other.home, other.hosts, other.query.graph) == (

@@ -21,10 +21,11 @@ from node_agent.apps.mcep.geometry import Point, bounds, enclosing
 from node_agent.apps.mcep.graph import OperatorGraph, Stream, fan_out
 from node_agent.apps.mcep.model import BEGINNING, AtomicId, Event, Mark
 from node_agent.apps.mcep.restriction import Part
+from node_agent.apps.mcep.reuse.lineage import inherited
 from node_agent.apps.mcep.selection import Selector
 from node_agent.apps.mcep.standing import PartName, PartStanding, Standing
 from node_agent.apps.mcep.suppression import Repeats, Reused, omits
-from node_agent.apps.mcep.windows import ByTime, Selection, Step
+from node_agent.apps.mcep.windows import ByTime, Operator, Selection, Step
 
 Sent = tuple[Stream, Message]
 
@@ -36,6 +37,38 @@ class Counts(NamedTuple):
     processed: int = 0
     reused: int = 0
     outputs: int = 0
+
+
+class Stamps:
+    """Gives the outputs of an operator times, numbers and sources such that they are in order. ``point``:
+    where its stream began when it last began anew."""
+
+    def __init__(
+        self, operator: Operator, point: float = -math.inf, last: tuple[float, int] = (-math.inf, 0)
+    ) -> None:
+        self._operator, self.point = operator, point
+        self.last = last
+        """Time of the last output, and how many have that time."""
+
+    def stamp(
+        self, selection: Selection, part: object, number: int, *, initial: bool
+    ) -> tuple[float, int, str]:
+        """Of the ``number``-th output of a selection.
+
+        An output of a single event keeps that event's number, so it has the same whether others are there
+        or not.
+        """
+        events, operator = selection.events, self._operator
+        if operator.reuse == "local":
+            seen = events[0]
+            suffix = f" {number}" if number else ""
+            return seen.t, seen.seq, f"{seen.source} {operator.name}{suffix}"
+        t = max((each.t for each in events), default=selection.end) if initial else selection.end
+        last, count = self.last
+        t, seq = (t, 0) if t > last else (last, count + 1)
+        self.last = (t, seq)
+        by_source = operator.partition and operator.partition.by == "source"
+        return t, seq, f"{part} {operator.name}" if by_source else operator.name
 
 
 class Execution:
@@ -63,12 +96,9 @@ class Execution:
         self._parts: dict[PartName, Part] = {}
         self._to_begin: dict[PartName, Part] = {}
         """Those whose restriction window has not been placed yet."""
-        self._point = -math.inf
-        """Where its output began when it last began anew."""
         self._said: Mark = BEGINNING
         """The last heartbeat, or the last output."""
-        self._stamped = (-math.inf, 0)
-        """Time of the last output, and how many have that time."""
+        self._stamps = Stamps(self.operator)
         self._reach: dict[str, float] = {}
         """By window, how long before the restriction window's end its first event was at most, in this
         epoch."""
@@ -100,6 +130,11 @@ class Execution:
         """Whether the query has ended here."""
         return self.marker is not None and self.marker.region is None
 
+    @property
+    def waiting(self) -> int:
+        """Messages that wait here."""
+        return self.gate.waiting
+
     def buffered(self) -> int:
         """Events in buffers and before the gate."""
         inside = sum(len(events) for part in self._parts.values() for events in part.buffers.values())
@@ -127,14 +162,15 @@ class Execution:
             for name, part in self._parts.items()
         )
         reach = dict(self._reach)
-        own = (self.marker, self._point, self._said, self._stamped, reach, parts)
+        own = (self.marker, self._stamps.point, self._said, self._stamps.last, reach, parts)
         return Standing(self.gate.standing(), *own)
 
     def resume(self, standing: Standing) -> None:
         """Goes on where another machine stood, whose ``buffers`` are known here."""
         self.gate.resume(standing.gate)
-        self.marker, self._point, self._said = standing.marker, standing.point, standing.said
-        self._stamped, self._reach = standing.stamped, dict(standing.reach)
+        self.marker, self._said = standing.marker, standing.said
+        self._stamps = Stamps(self.operator, standing.point, standing.stamped)
+        self._reach = dict(standing.reach)
         self._parts = {each.name: Part.resumed(self.operator, each) for each in standing.parts}
         self._to_begin = {each.name: self._parts[each.name] for each in standing.parts if each.to_begin}
 
@@ -151,7 +187,7 @@ class Execution:
         name = partition.part_of(event) if partition else None
         part = self._parts.get(name)
         if part is None:
-            part = self._parts[name] = Part(self.operator, self._point)
+            part = self._parts[name] = Part(self.operator, self._stamps.point)
             if event.t > part.end_t:
                 part.skip_to(event.t)
             else:
@@ -195,21 +231,19 @@ class Execution:
     def _emit(
         self, part: object, selection: Selection, step: Step, initial: bool, out: list[Message]
     ) -> None:
+        self._note_reach(selection)
         events = selection.events
-        for window, selected in selection.windows.items():
-            if selected:
-                self._reach[window] = max(self._reach.get(window, 0.0), selection.end - selected[0].t)
         made: list[Event] = []
         if step.outputs:
-            t = max((each.t for each in events), default=selection.end) if initial else selection.end
             place = enclosing(each.place for each in events)
             if place is None:
                 place = bounds(selection.region) if selection.region else Point(0.0, 0.0)
             ancestors: frozenset[AtomicId] = frozenset()
             if self._trace:
                 ancestors = frozenset().union(*(each.provenance for each in events))
+            shared = inherited(events)
             for number, output in enumerate(step.outputs):
-                t, seq, source = self._stamp(t, events, number, part)
+                t, seq, source = self._stamps.stamp(selection, part, number, initial=initial)
                 epoch = self.gate.epoch
                 made.append(
                     Event(
@@ -222,11 +256,12 @@ class Execution:
                         epoch,
                         epoch,
                         ancestors,
+                        shared,
                     )
                 )
         if self._reused:
             made = self._reused.remember(selection, step, made)
-        made = [event for event in made if event.t >= self._point]  # its stream begins there
+        made = [event for event in made if event.t >= self._stamps.point]  # its stream begins there
         for event in made:
             self._said = event.key
             if self._repeats:
@@ -235,21 +270,10 @@ class Execution:
                 out.append(event)
         self.counts = self.counts._replace(outputs=self.counts.outputs + len(made))
 
-    def _stamp(self, t: float, events: list[Event], number: int, part: object) -> tuple[float, int, str]:
-        """Time, number and source of an output, such that outputs are in order.
-
-        An output of a single event keeps that event's number, so it has the same whether others are there
-        or not.
-        """
-        if self.operator.reuse == "local":
-            seen = events[0]
-            suffix = f" {number}" if number else ""
-            return seen.t, seen.seq, f"{seen.source} {self.operator.name}{suffix}"
-        last, count = self._stamped
-        t, seq = (t, 0) if t > last else (last, count + 1)
-        self._stamped = (t, seq)
-        by_source = self.operator.partition and self.operator.partition.by == "source"
-        return t, seq, f"{part} {self.operator.name}" if by_source else self.operator.name
+    def _note_reach(self, selection: Selection) -> None:
+        for window, selected in selection.windows.items():
+            if selected:
+                self._reach[window] = max(self._reach.get(window, 0.0), selection.end - selected[0].t)
 
     def _begin(self, marker: Marker, out: list[Message]) -> None:
         """Sends the marker on. If a source below is sent anew, begins anew with empty buffers."""
@@ -263,12 +287,11 @@ class Execution:
         self.gate.begin(marker, again=anew)
         self._said = BEGINNING
         if anew:
-            self._stamped = (-math.inf, 0)
             self._reach = {}
-            self._point = marker.points[self.operator.name]
+            self._stamps = Stamps(self.operator, marker.points[self.operator.name])
             self._parts, self._to_begin = {}, {}
             if self.operator.partition is None:
-                self._parts[None] = self._to_begin[None] = Part(self.operator, self._point)
+                self._parts[None] = self._to_begin[None] = Part(self.operator, self._stamps.point)
 
     def _say_how_far(self, out: list[Message]) -> None:
         """Sends a heartbeat if it says more than the last message."""

@@ -7,6 +7,7 @@ from node_agent.apps.mcep.delivery import Delivered
 from node_agent.apps.mcep.geometry import Point
 from node_agent.apps.mcep.model import Event
 from node_agent.apps.mcep.moving.messages import Moves
+from node_agent.apps.mcep.reuse.offers import Covered, Offered
 from node_agent.apps.mcep.switching import Held, Order
 
 
@@ -73,6 +74,7 @@ class Results(NamedTuple):
     results: tuple[Delivered, ...]
 
 
-Said = Seen | UpTo | Located | Placed | Known | Ordered | Answered | Streamed | Results | Moves
+_OfRuns = Ordered | Answered | Streamed | Moves | Offered | Covered
+Said = Seen | UpTo | Located | Placed | Known | Results | _OfRuns
 Sent = tuple[str, Said]
 """To which node, and what."""

@@ -14,6 +14,8 @@ Value = float | int | str | bool
 AtomicId = tuple[str, int]
 """Of an atomic event: its source, and its number there."""
 EventId = tuple[str, int, float, int]
+Cell = tuple[int, int, int]
+"""Of a grid of place and time."""
 
 Mark = tuple[float | int | str, ...]
 """A position in the order of events: the ``key`` of one, ``(t,)`` before all at t, ``(t, inf)`` after
@@ -30,13 +32,29 @@ class McepError(ValueError):
     """What was asked for cannot work. The text says what to change."""
 
 
+class Shared(NamedTuple):
+    """What a selection manager says of a result (see ``reuse``).
+
+    ``origin``: its id there: the operator whose selection was processed, that selection's number, a time, and
+    the place among its results. ``wanted``: the atomic events that the result would depend on without reuse;
+    None: those it does depend on. ``used_cells``, ``wanted_cells``: both as counts in a grid, if selections
+    are compared by one.
+    """
+
+    origin: EventId = ("", 0, 0.0, 0)
+    wanted: frozenset[AtomicId] | None = None
+    used_cells: Mapping[Cell, int] = {}
+    wanted_cells: Mapping[Cell, int] | None = None
+
+
 class Event(NamedTuple):
     """Something at a time and a place. Events of one epoch are ordered by time, number and source.
 
     ``source``: the sensor or operator; what an operator makes of each event, or of each sensor's events,
     alone is from ``"<sensor> <operator>"``. ``epoch``: the processing interest it was computed for;
     ``born``: the first one for which it was computed, so an event that is used again keeps its ``id``.
-    ``provenance``: the atomic events it depends on.
+    ``provenance``: the atomic events it depends on. ``shared``: of a result that comes from selections which
+    queries share, or is made of such.
     """
 
     t: float
@@ -48,6 +66,7 @@ class Event(NamedTuple):
     epoch: int = 0
     born: int = 0
     provenance: frozenset[AtomicId] = frozenset()
+    shared: Shared | None = None
 
     @property
     def key(self) -> Mark:
@@ -56,6 +75,12 @@ class Event(NamedTuple):
     @property
     def id(self) -> EventId:
         return self.source, self.born, self.t, self.seq
+
+    @property
+    def wanted(self) -> frozenset[AtomicId]:
+        """The atomic events that it would depend on if queries shared nothing."""
+        own = self.shared.wanted if self.shared is not None else None
+        return self.provenance if own is None else own
 
 
 def atomic(

@@ -10,8 +10,9 @@ from typing import NamedTuple, Self
 from node_agent.apps.mcep.channel import ChannelId, Marker, Message
 from node_agent.apps.mcep.delivery import Delivered
 from node_agent.apps.mcep.deployment import Deployed
+from node_agent.apps.mcep.execution import Execution
 from node_agent.apps.mcep.geometry import Point
-from node_agent.apps.mcep.graph import CONSUMER, fan_out
+from node_agent.apps.mcep.graph import CONSUMER, Stream, fan_out
 from node_agent.apps.mcep.interest import Condition, CountEvents
 from node_agent.apps.mcep.messages import Answered, Ordered, Streamed
 from node_agent.apps.mcep.model import Event, Query
@@ -50,8 +51,13 @@ class Run:
         if deployed.migration is not None:
             self.moving = MovingOperators(name, deployed, site, self._consumed)
         hosted = [] if self.moving else [each for each, at in deployed.hosts.items() if at == site.name]
-        self._operators = {each: execution(query, each, site.servers) for each in hosted}
+        self._operators = {each: self._operator(each) for each in hosted}
         self._streamed = 0
+
+    def _operator(self, name: str) -> Execution:
+        sharing = self._site.sharing
+        offering = None if sharing is None else sharing.operator(self._query, name)
+        return execution(self._query, name, self._site.servers) if offering is None else offering
 
     def done(self) -> Done:
         operators = self._operators.values()
@@ -60,7 +66,7 @@ class Run:
             sum(each.skipped for each in self._ranges.values()),
             sum(each.counts.processed for each in operators) + (self.moving.processed if self.moving else 0),
             sum(each.counts.reused for each in operators),
-            sum(each.gate.waiting for each in operators) + (self.moving.waiting if self.moving else 0),
+            sum(each.waiting for each in operators) + (self.moving.waiting if self.moving else 0),
         )
 
     def needed_since(self) -> float:
@@ -106,10 +112,14 @@ class Run:
         if sender != (channel.origin or self._deployed.hosts.get(channel.producer)):
             self._site.refused += 1
         elif successor in self._operators:
-            for stream, each in self._operators[successor].receive(channel, message):
-                self._to(stream.successor, ChannelId(successor), each)
+            self.sent_by(successor, self._operators[successor].receive(channel, message))
         else:
             self._consumed(successor, channel, message)
+
+    def sent_by(self, operator: str, sent: Iterable[tuple[Stream, Message]]) -> None:
+        """What an operator sends goes to its successors."""
+        for stream, each in sent:
+            self._to(stream.successor, ChannelId(operator), each)
 
     def _consumed(self, successor: str, channel: ChannelId, message: Message) -> None:
         self._site.refused += 1

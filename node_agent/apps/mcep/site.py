@@ -2,11 +2,20 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
+from node_agent.apps.mcep.execution import Execution
 from node_agent.apps.mcep.geometry import Region
 from node_agent.apps.mcep.messages import Said
+from node_agent.apps.mcep.model import Query
 from node_agent.apps.mcep.moving.messages import Happened
 from node_agent.apps.mcep.storage import Storage
+
+
+class Operators(Protocol):
+    def operator(self, query: Query, name: str) -> Execution | None:
+        """An operator that runs in another way than alone; None: it runs alone."""
+        ...
 
 
 @dataclass
@@ -24,6 +33,7 @@ class Site:
     happened: Callable[[Happened], None] = lambda told: None
     """Gets what is worth reporting."""
     refused: int = 0
+    sharing: Operators | None = None
 
     def count(self, types: Iterable[str], regions: Iterable[Region], since: float, before: float) -> int:
         """Events of these types in this broker's area that lie inside all of these regions."""

@@ -25,10 +25,14 @@ from node_agent.apps.mcep.messages import (
     Streamed,
     UpTo,
 )
-from node_agent.apps.mcep.model import Event, Mark
+from node_agent.apps.mcep.model import AtomicId, Event, Mark, Shared
 from node_agent.apps.mcep.moving.messages import Moves
 from node_agent.apps.mcep.moving.wire import decode as decode_moves
 from node_agent.apps.mcep.moving.wire import encode as encode_moves
+from node_agent.apps.mcep.reuse.cells import Cells
+from node_agent.apps.mcep.reuse.offers import Covered, Offer, Offered
+from node_agent.apps.mcep.reuse.results import Results as SharedResults
+from node_agent.apps.mcep.reuse.results import Share
 from node_agent.apps.mcep.switching import Held, Hold, Switch
 from node_agent.model.checked import Checked, Refused, Whole
 
@@ -40,6 +44,18 @@ Numbers = Annotated[tuple[float, ...], Meta(max_length=2000)]
 Key = Annotated[tuple[float | str, ...], Meta(max_length=4)]
 
 
+_Atoms = Annotated[tuple[tuple[Name, Whole], ...], Meta(max_length=MOST_ITEMS)]
+_Counts = Annotated[tuple[tuple[int, int, int, Whole], ...], Meta(max_length=MOST_ITEMS)]
+"""Of a grid: three numbers of a cell, and how many atomic events are in it."""
+
+
+class _Shared(Struct, frozen=True, array_like=True):
+    origin: tuple[Text, Whole, float, Whole]
+    wanted: _Atoms | None
+    used_cells: _Counts
+    wanted_cells: _Counts | None
+
+
 class _Event(Struct, frozen=True, array_like=True, tag="event"):
     t: float
     seq: Whole
@@ -49,7 +65,8 @@ class _Event(Struct, frozen=True, array_like=True, tag="event"):
     attributes: Annotated[dict[Name, float | int | str | bool], Meta(max_length=100)]
     epoch: Whole
     born: Whole
-    provenance: Annotated[tuple[tuple[Name, Whole], ...], Meta(max_length=MOST_ITEMS)]
+    provenance: _Atoms
+    shared: _Shared | None = None
 
 
 class _Heartbeat(Struct, frozen=True, array_like=True, tag="beat"):
@@ -134,9 +151,39 @@ class _Moves(Struct, frozen=True, array_like=True, tag="moves"):
     said: Annotated[bytes, Meta(max_length=MOST_BYTES)]
 
 
-_Said = (
-    _Seen | _UpTo | _Located | _Placed | _Known | _Hold | _Switch | _Answered | _Streamed | _Results | _Moves
-)
+class _Offer(Struct, frozen=True, array_like=True):
+    end: float
+    windows: Annotated[
+        tuple[tuple[Name, Annotated[tuple[Whole, ...], Meta(max_length=MOST_ITEMS)]], ...],
+        Meta(max_length=100),
+    ]
+
+
+class _Offered(Struct, frozen=True, array_like=True, tag="offered"):
+    operator: Text
+    epoch: Whole
+    since: float
+    region: _Region | None
+    fresh: Annotated[tuple[_Event, ...], Meta(max_length=MOST_ITEMS)]
+    selections: Annotated[tuple[_Offer, ...], Meta(max_length=MOST_ITEMS)]
+    forget: Whole
+    upto: float
+
+
+class _Covered(Struct, frozen=True, array_like=True, tag="covered"):
+    """``shares``: an operator, the number of its selection, and what it would depend on without reuse."""
+
+    manager: Text
+    outputs: Annotated[tuple[_Event, ...], Meta(max_length=MOST_ITEMS)]
+    shares: Annotated[
+        tuple[tuple[Text, Whole, _Atoms | None, _Counts | None], ...], Meta(max_length=MOST_ITEMS)
+    ]
+    used_cells: _Counts
+    empty: Annotated[tuple[tuple[Text, Whole], ...], Meta(max_length=MOST_ITEMS)]
+
+
+_Streams = _Known | _Hold | _Switch | _Answered | _Streamed
+_Said = _Seen | _UpTo | _Located | _Placed | _Streams | _Results | _Offered | _Covered | _Moves
 _DECODER: Checked[_Said] = Checked(_Said, MOST_BYTES, "msgpack")
 _ENCODER = msgspec.msgpack.Encoder()
 
@@ -185,6 +232,19 @@ def _packed(said: Said) -> _Said:
             return _Streamed(query, successor, channel.producer, channel.origin, _pack_message(message))
         case Results(query, results):
             return _Results(query, tuple((r.epoch, _pack_event(r.event), r.historical) for r in results))
+        case Offered():
+            region = None if said.region is None else _pack_region(said.region)
+            fresh = tuple(map(_pack_event, said.fresh))
+            offers = tuple(_Offer(*each) for each in said.selections)
+            own = (said.operator, said.epoch, said.since, region)
+            return _Offered(*own, fresh, offers, said.forget, said.upto)
+        case Covered(manager, found):
+            shares = tuple(
+                (each.operator, each.number, _atoms(each.wanted), _counts(each.wanted_cells))
+                for each in found.shares
+            )
+            outputs = tuple(map(_pack_event, found.outputs))
+            return _Covered(manager, outputs, shares, _counts(found.used_cells) or (), found.empty)
         case Moves(query, moves):
             return _Moves(query, encode_moves(moves))
     raise AssertionError(f"{type(said).__name__} is no message")
@@ -215,6 +275,21 @@ def _unpacked(said: _Said) -> Said:
         case _Results():
             found = tuple(Delivered(epoch, _event(event), old) for epoch, event, old in said.results)
             return Results(said.query, found)
+        case _Offered():
+            region = None if said.region is None else _region(said.region)
+            own = (said.operator, said.epoch, _number(said.since), region)
+            offers = tuple(Offer(_number(each.end), each.windows) for each in said.selections)
+            upto = _number(said.upto, endless=True)
+            return Offered(*own, tuple(map(_event, said.fresh)), offers, said.forget, upto)
+        case _Covered():
+            shares = tuple(
+                Share(operator, number, 1.0, None if wanted is None else frozenset(wanted), _cells(cells))
+                for operator, number, wanted, cells in said.shares
+            )
+            outputs = tuple(map(_event, said.outputs))
+            return Covered(
+                said.manager, SharedResults(outputs, shares, _cells(said.used_cells) or {}, said.empty)
+            )
         case _Moves():
             return Moves(said.query, decode_moves(said.said))
 
@@ -246,13 +321,42 @@ def _message(message: _Message) -> Message:
 def _pack_event(event: Event) -> _Event:
     provenance = tuple(sorted(event.provenance))
     own = (event.t, event.seq, event.source, event.type)
-    return _Event(*own, _corners(event.place), dict(event.attributes), event.epoch, event.born, provenance)
+    rest = (dict(event.attributes), event.epoch, event.born, provenance)
+    return _Event(*own, _corners(event.place), *rest, _pack_shared(event.shared))
+
+
+def _pack_shared(shared: Shared | None) -> _Shared | None:
+    if shared is None:
+        return None
+    used = _counts(shared.used_cells) or ()
+    return _Shared(shared.origin, _atoms(shared.wanted), used, _counts(shared.wanted_cells))
+
+
+def _shared(shared: _Shared | None) -> Shared | None:
+    if shared is None:
+        return None
+    name, number, t, seq = shared.origin
+    wanted = None if shared.wanted is None else frozenset(shared.wanted)
+    cells = _cells(shared.used_cells) or {}
+    return Shared((name, number, _number(t), seq), wanted, cells, _cells(shared.wanted_cells))
+
+
+def _atoms(wanted: frozenset[AtomicId] | None) -> tuple[AtomicId, ...] | None:
+    return None if wanted is None else tuple(sorted(wanted))
+
+
+def _counts(cells: Cells | None) -> tuple[tuple[int, int, int, int], ...] | None:
+    return None if cells is None else tuple((*cell, count) for cell, count in cells.items())
+
+
+def _cells(counts: tuple[tuple[int, int, int, int], ...] | None) -> Cells | None:
+    return None if counts is None else {(x, y, t): count for x, y, t, count in counts}
 
 
 def _event(event: _Event) -> Event:
     place = _place(event.place)
     own = (_number(event.t), event.seq, event.source, event.kind, place, event.attributes)
-    return Event(*own, event.epoch, event.born, frozenset(event.provenance))
+    return Event(*own, event.epoch, event.born, frozenset(event.provenance), _shared(event.shared))
 
 
 def _corners(place: Place) -> tuple[float, ...]:

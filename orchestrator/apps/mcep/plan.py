@@ -15,8 +15,10 @@ from node_agent.apps.mcep.config import (
     WhenTimed,
     problems,
 )
+from node_agent.apps.mcep.situations import SITUATIONS
 from node_agent.apps.mcep.telemetry import scopes_of
 from node_agent.telemetry.belief import AppScopes
+from orchestrator.apps.mcep.reusing import reuse_lines
 from orchestrator.planning.application import AppPlan, End
 
 if TYPE_CHECKING:
@@ -90,6 +92,7 @@ class InterestPlan(AppPlan):
         return [
             *((each.name, query_line(each)) for each in settings.queries),
             ("Brokers", f"{len(settings.areas)}, for {len(settings.clients)} clients"),
+            *([("Reuse", reuse_lines(settings.reuse)[0])] if settings.reuse is not None else []),
         ]
 
     def shown(self) -> "list[RenderableType]":
@@ -107,6 +110,7 @@ class InterestPlan(AppPlan):
             "polygons": {name: [list(each) for each in found] for name, found in settings.polygons.items()},
             "clients": list(settings.clients),
             "kept_s": settings.ttl,
+            "reuse": msgspec.to_builtins(settings.reuse),
         }
 
     def graph(self, form: str) -> str:
@@ -124,6 +128,14 @@ def query_line(query: QueryConfig) -> str:
     else:
         where = f"within {query.radius:g} m of {of}"
     return f"{query.situation} {where}{kept}; {condition_text(query)}"
+
+
+def parameters_text(query: QueryConfig) -> str:
+    """Its parameters with their units."""
+    known = SITUATIONS[query.situation].parameters
+    return ", ".join(
+        f"{name} {value:g} {known[name].unit}".rstrip() for name, value in query.parameters.items()
+    )
 
 
 def condition_text(query: QueryConfig) -> str:

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from node_agent.apps.mcep.geometry import Point, Region
+from node_agent.apps.mcep.model import EventId
 from node_agent.apps.mcep.reuse.cells import Cells, CellSize, joined
 from node_agent.apps.mcep.reuse.incomplete import pattern
 from node_agent.apps.mcep.reuse.judging import Rules
@@ -59,7 +60,7 @@ def candidate(
     results, wanted_cells, used_cells, atoms = None, None, None, None
     if rules.estimate is by_results:
         results = {
-            each.event.id: Received(max(1, len(each.event.provenance)), each.similarity) for each in inputs
+            _origin(each): Received(max(1, len(each.event.provenance)), each.similarity) for each in inputs
         }
     if rules.estimate is by_cells and cell is not None:
         used_cells = joined(_cells(each, cell) for each in inputs)
@@ -81,7 +82,14 @@ def candidate(
         wanted_cells or {},
         used_cells or {},
         atoms or frozenset(),
+        frozenset(map(_origin, inputs)) if rules.asks_for_equal and not missing else None,
     )
+
+
+def _origin(given: Input) -> EventId:
+    """What two operators have in common if they got it from the same selection, or sensor."""
+    shared = given.event.shared
+    return shared.origin if shared is not None and shared.origin[0] else given.event.id
 
 
 def _cells(given: Input, cell: CellSize) -> Cells:

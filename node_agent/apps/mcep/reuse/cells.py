@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from node_agent.apps.mcep.geometry import Point
-from node_agent.apps.mcep.model import McepError
+from node_agent.apps.mcep.model import Cell, McepError
 
-Cell = tuple[int, int, int]
 Cells = Mapping[Cell, int]
 
 

@@ -1,6 +1,6 @@
 """Decides whether one batch of selections may stand for another, and counts the estimates it makes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -49,6 +49,11 @@ class Rules:
         if self.sure is not None and not 0 <= self.sure < 1:
             raise McepError(f"how sure a prediction must be is between 0 and below 1, not {self.sure!r}")
 
+    @property
+    def asks_for_equal(self) -> bool:
+        """Whether some query takes nothing but results of equal selections."""
+        return any(max(q.precision, q.recall) >= 1 for q in (self.least, *self.by_operator.values()))
+
 
 class Judge:
     """``comparisons``: estimates of two selections, or of two operators, so far."""
@@ -64,6 +69,8 @@ class Judge:
             pairs = [(used.selections[-1], wanted.selections[-1])]
         else:
             pairs = counterparts(used, wanted)
+        if max(least.precision, least.recall) >= 1:
+            return self._are_equal(pairs)
         precision = recall = 0.0
         for mine, theirs in pairs:
             found = self._quality(mine, theirs, least)
@@ -72,6 +79,19 @@ class Judge:
             precision, recall = precision + found.precision, recall + found.recall
         mean = Quality(precision / len(pairs), recall / len(pairs))
         return suffices(mean, least, self.rules.strict)
+
+    def _are_equal(self, pairs: Sequence[tuple[Candidate, Candidate]]) -> bool:
+        """Nothing is above 1, so only equal selections are left: the same events, as far as they are known.
+        Two that merely depend on the same atomic events can give different results."""
+        self.comparisons += len(pairs)
+        if self.rules.strict:
+            return False
+        return all(
+            mine.content == theirs.content
+            if mine.content is not None and theirs.content is not None
+            else self.rules.estimate(theirs, mine).quality == Quality(1.0, 1.0)
+            for mine, theirs in pairs
+        )
 
     def _quality(self, used: Candidate, wanted: Candidate, least: Quality) -> Quality | None:
         """None if a selection is empty: its result says something about its own region only."""

@@ -85,6 +85,10 @@ class Sorter:
             touched[operator] = None
         return [each for operator in touched for each in self._take(operator)]
 
+    def next_of(self, operator: str) -> int:
+        """All selections before this one have been handed out."""
+        return self._next[operator]
+
     def waits_for(self) -> dict[str, int]:
         """By operator, the number for which others wait."""
         return {name: self._next[name] for name, waiting in self._waiting.items() if waiting}

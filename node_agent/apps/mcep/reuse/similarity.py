@@ -45,6 +45,7 @@ class Candidate:
 
     ``start``, ``end``: times of its first and last atomic event. ``missing``: how many atomic events are
     expected until it is complete. ``results``: its input by event. ``recent``: what its operator got lately.
+    ``content``: its input, whatever it depends on.
     """
 
     operator: str
@@ -59,6 +60,7 @@ class Candidate:
     wanted_cells: Cells = field(default_factory=dict)
     used_cells: Cells = field(default_factory=dict)
     recent: Atoms = frozenset()
+    content: frozenset[EventId] | None = None
 
 
 Estimate = Callable[[Candidate, Candidate], Overlap]

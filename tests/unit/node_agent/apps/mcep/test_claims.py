@@ -1,8 +1,10 @@
 """What nodes may say to each other: each about itself and its own part only."""
 
+from dataclasses import replace
 from math import inf, nan
 
 import pytest
+from msgspec.structs import replace as replace_config
 
 from node_agent.apps.mcep.areas import grid
 from node_agent.apps.mcep.channel import ChannelId, Heartbeat, Marker
@@ -22,7 +24,12 @@ from node_agent.apps.mcep.messages import (
     Streamed,
     UpTo,
 )
-from node_agent.apps.mcep.model import Value, atomic
+from node_agent.apps.mcep.model import Event, Shared, Value, atomic
+from node_agent.apps.mcep.reuse.deployed import Managed, Reuse
+from node_agent.apps.mcep.reuse.manager import Settings
+from node_agent.apps.mcep.reuse.offers import Covered, Offer, Offered
+from node_agent.apps.mcep.reuse.results import Results as SharedResults
+from node_agent.apps.mcep.reuse.results import Share
 from node_agent.apps.mcep.switching import Held, Hold, Switch
 
 pytestmark = pytest.mark.unit
@@ -37,6 +44,62 @@ MARKER = Marker(5.0, 1, None, POINTS, frozenset({"speed"}))
 BEAT = Heartbeat(1.0)
 FAST = atomic("speed", 1.0, HERE, 0, "car2", {"speed": -inf})
 MANY: dict[str, Value] = {str(number): number for number in range(40)}
+
+
+REUSE = Reuse(Settings(), (Managed("mean", "b3", ("near/averaging", "also/averaging")),))
+SHARING = replace(
+    DEPLOYMENT,
+    queries=(deployed(QUERY), deployed(replace_config(QUERY, name="also", home="b2"))),
+    reuse=REUSE,
+)
+FOUND = Event(1.0, 0, "near/averaging", "average", HERE, {"speed": 3.0}, 0, 7, frozenset({("car2", 0)}))
+OFFERED = Offered("near/averaging", 1, 0.0, Circle(1, 1, 50), (atomic("speed", 1.0, HERE, 0, "car2"),))
+COVERED = Covered("mean", SharedResults((FOUND,), (Share("near/averaging", 7), Share("also/averaging", 3))))
+LATE = (Offer(1e9, (("readings", (0,)),)),)
+
+
+@pytest.mark.parametrize(
+    ("receiver", "sender", "said", "word"),
+    [
+        ("b3", "b2", OFFERED, None),
+        ("b3", "b2", OFFERED._replace(upto=inf), None),
+        ("b3", "b1", OFFERED, "sender"),
+        ("b3", "car1", OFFERED, "sender"),
+        ("b1", "b2", OFFERED, "operator"),
+        ("b3", "b2", OFFERED._replace(operator="near/other"), "operator"),
+        ("b3", "b2", OFFERED._replace(region=Circle(0, 0, 1e300)), "region"),
+        ("b3", "b2", OFFERED._replace(since=1e9), "time"),
+        ("b3", "b2", OFFERED._replace(upto=1e9), "time"),
+        ("b3", "b2", OFFERED._replace(epoch=0), "time"),
+        ("b3", "b2", OFFERED._replace(selections=LATE), "time"),
+        ("b3", "b2", OFFERED._replace(fresh=(FAST,)), "attributes"),
+        ("b3", "b2", OFFERED._replace(fresh=(FOUND._replace(place=Point(1e9, 0)),)), "place"),
+        ("b2", "b3", COVERED, None),
+        ("b2", "b1", COVERED, "sender"),
+        ("b2", "b3", COVERED._replace(manager="another"), "sender"),
+        ("b1", "b3", COVERED, "operator"),
+        ("b2", "b3", COVERED._replace(results=SharedResults(empty=(("near/other", 1),))), "operator"),
+        ("b2", "b3", COVERED._replace(results=SharedResults((FOUND._replace(source="x"),))), "event"),
+        ("b2", "b3", COVERED._replace(results=SharedResults((FOUND._replace(t=1e9),))), "time"),
+        ("car1", "b3", COVERED, "message"),
+    ],
+)
+def test_brokers_speak_of_their_own_selections(
+    receiver: str, sender: str, said: Said, word: str | None
+) -> None:
+    """An operator's broker offers its selections, and its manager's broker answers: nobody else."""
+    assert Claims(receiver, SHARING).refusal(sender, said) == word
+    if receiver != "car1":
+        assert Claims(receiver, DEPLOYMENT).refusal(sender, said) in ("operator", "sender")
+
+
+def test_only_shared_selections_make_shared_events() -> None:
+    shared = FOUND._replace(shared=Shared(("near/averaging", 7, 1.0, 0)))
+    said = Streamed("near", "consumer", ChannelId("averaging"), shared)
+    assert Claims("b1", SHARING).refusal("b2", said) is None
+    assert Claims("b1", DEPLOYMENT).refusal("b2", said) == "event"
+    seen = Seen((atomic("speed", 1.0, HERE, 0, "car2")._replace(shared=shared.shared),))
+    assert Claims("b1", SHARING).refusal("car2", seen) == "event"
 
 
 def of_source(origin: str, successor: str = "averaging") -> Streamed:

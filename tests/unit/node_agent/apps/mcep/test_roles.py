@@ -5,6 +5,7 @@ import itertools
 import math
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -28,10 +29,13 @@ from node_agent.apps.mcep.messages import (
     Streamed,
     UpTo,
 )
-from node_agent.apps.mcep.model import Event, McepError, Quality, atomic
+from node_agent.apps.mcep.model import Event, McepError, Quality, RegionFunction, atomic
 from node_agent.apps.mcep.moving.settings import Migration
 from node_agent.apps.mcep.prediction import Prediction
 from node_agent.apps.mcep.progress import GONE, Progress
+from node_agent.apps.mcep.reuse.checks import sharing_problem
+from node_agent.apps.mcep.reuse.deployed import Managed, Reuse
+from node_agent.apps.mcep.reuse.manager import Settings
 from node_agent.apps.mcep.switching import Held, Hold
 from node_agent.apps.mcep.wire import decode, encode
 
@@ -73,7 +77,9 @@ class Net:
 
 
 class Town:
-    """A random world, played by brokers and clients."""
+    """A random world, played by brokers and clients. ``queries``: so many of the same object that ask for the
+    same, on different brokers; ``settings``: their selections are shared. ``apart``: their regions are moved
+    by 20 m each."""
 
     def __init__(
         self,
@@ -81,6 +87,9 @@ class Town:
         luck: int = 0,
         prediction: Prediction | None = None,
         migration: Callable[[random.Random, list[str]], Migration] | None = None,
+        queries: int = 1,
+        settings: Settings | None = None,
+        apart: bool = False,
     ) -> None:
         draw = random.Random(given.seed)
         names = [f"b{number}" for number in range(draw.randint(1 if migration is None else 2, 5))]
@@ -91,13 +100,30 @@ class Town:
         )
         self.given, self.home = given, deployed.home
         clients = (*given.sensors, given.query.focal_object)
-        deployment = Deployment(grid(names, AREA), clients, (deployed,), given.ttl)
+        every = [deployed]
+        for number in range(2, queries + 1):
+            twin = replace(given.query, name=f"{given.query.name}{number}")
+            if apart:
+                twin = replace(twin, region=_moved(given.query.region, 20.0 * (number - 1)))
+            moved = {each: draw.choice(names) for each in hosts}
+            every.append(Deployed(twin, moved, draw.choice(names), given.condition, prediction))
+        reuse = None
+        if settings is not None:
+            shared = [each.name for each in given.query.graph.operators if sharing_problem(each) is None]
+            managers = [
+                Managed(name, draw.choice(names), tuple(f"{each.name}/{name}" for each in every))
+                for name in shared
+            ]
+            reuse = Reuse(settings, tuple(managers))
+        deployment = Deployment(grid(names, AREA), clients, tuple(every), given.ttl, reuse)
         check_areas(deployment.areas, AREA)
         check_deployment(deployment)
         self.net = Net(given.seed + luck, given.delay * (1 + luck))
         self.brokers = {name: Broker(name, deployment) for name in names}
         self.clients = {name: Client(name, deployment.areas, {}) for name in given.sensors}
-        self.walker = Client(given.query.focal_object, deployment.areas, {given.query.name: deployed.home})
+        self.walker = Client(
+            given.query.focal_object, deployment.areas, {each.name: each.home for each in every}
+        )
         self.clients[self.walker.name] = self.walker
 
     def send(self, sender: str, sent: list[tuple[str, Said]]) -> None:
@@ -142,6 +168,10 @@ class Town:
                 self.send(client.name, client.move(Point(0, 0), t))
         for broker in self.brokers.values():
             self.send(broker.name, broker.tick())
+
+
+def _moved(region: RegionFunction, metres: float) -> RegionFunction:
+    return lambda place: region(Point(place.x + metres, place.y))
 
 
 def worlds() -> list[World]:

@@ -22,7 +22,10 @@ from node_agent.apps.mcep.messages import (
     Streamed,
     UpTo,
 )
-from node_agent.apps.mcep.model import BEGINNING, END, Event, atomic, just_before
+from node_agent.apps.mcep.model import BEGINNING, END, Event, Shared, atomic, just_before
+from node_agent.apps.mcep.reuse.offers import Covered, Offer, Offered
+from node_agent.apps.mcep.reuse.results import Results as SharedResults
+from node_agent.apps.mcep.reuse.results import Share
 from node_agent.apps.mcep.switching import Held, Hold, Switch
 from node_agent.apps.mcep.wire import MOST_BYTES, decode, encode
 from node_agent.model.checked import Refused
@@ -35,6 +38,14 @@ def marker(region: Region | None) -> Marker:
     return Marker(3.0, 5, region, {"speed": 1.25}, frozenset({"speed", "lane"}))
 
 
+SHARED = COMPLEX._replace(
+    shared=Shared(("q/slow", 3, 2.0, 0), frozenset({("car", 8)}), {(1, -2, 3): 4}, {(0, 0, 0): 1})
+)
+OFFERED = Offered(
+    "q/slow", 2, 1.0, Circle(1, 2, 3), (ATOMIC, SHARED), (Offer(2.0, (("w", (0, 1)),)),), 0, math.inf
+)
+SHARES = (Share("q/slow", 3), Share("r/slow", 4, 1.0, frozenset({("car", 8)}), {(0, 0, 0): 1}))
+COVERED = Covered("slow", SharedResults((SHARED, COMPLEX), SHARES, {(1, 2, 3): 4}, (("q/slow", 5),)))
 CHANNEL = ChannelId("speed", "b1")
 SAID: list[Said] = [
     Seen((ATOMIC,)),
@@ -67,6 +78,9 @@ SAID: list[Said] = [
         )
     ),
     Results("q", (Delivered(4, COMPLEX, True), Delivered(4, ATOMIC, False))),
+    OFFERED,
+    OFFERED._replace(region=None, fresh=(), selections=()),
+    COVERED,
 ]
 
 
@@ -103,6 +117,15 @@ BOX = Ordered("q", Switch(marker(Box(0, 0, 1, 1))))
         changed(Seen((ATOMIC,)), (1, 0, 6), {"a": {"deep": 1}}),
         changed(Seen((ATOMIC,)), (1,), [[]] * 20_000),
         changed(BOX, (2, 3), ["box", [0.0, 0.0]]),
+        changed(OFFERED, (8,), math.nan),
+        changed(OFFERED, (6, 0, 0), math.inf),
+        changed(OFFERED, (6, 0, 1, 0, 1), [0, -1]),
+        changed(OFFERED, (6, 0, 1), [["w", [0]]] * 101),
+        changed(OFFERED, (4,), ["circle", [1.0, 2.0, -3.0]]),
+        changed(OFFERED, (5, 1, 10, 0, 2), math.nan),
+        changed(COVERED, (5,), [["q/slow", -1]]),
+        changed(COVERED, (4,), [[1, 2, 3, 1.5]]),
+        changed(COVERED, (3,), [["q/slow", 3, None, None]] * 10_001),
         changed(BOX, (2, 3), ["box", [5.0, 0.0, 1.0, 1.0]]),
         changed(BOX, (2, 3), ["ellipse", [1.0, 2.0, 3.0]]),
         changed(BOX, (2, 3), ["circle", [1.0, 2.0, -3.0]]),
