@@ -29,6 +29,8 @@ class Gate:
         self._heard = dict.fromkeys(self.inlets, 0)
         """At which look each channel brought something last."""
         self._given_up: set[ChannelId] = set()
+        self._awaited = list(self.inlets.values())
+        """All others."""
         self._floor: Mark = BEGINNING
         """What a channel that was given up brings from before it comes too late."""
 
@@ -36,7 +38,7 @@ class Gate:
         self._heard[channel] = self._looks
         if channel in self._given_up:
             self._floor = max(self._floor, self.known_to())
-            self._given_up.discard(channel)
+            self._give_up(self._given_up - {channel})
         self.inlets[channel].receive(message)
 
     def look(self, patience: int) -> bool:
@@ -48,12 +50,12 @@ class Gate:
         silent = {each for each, at in self._heard.items() if at < self._looks - patience}
         if silent <= self._given_up or len(silent) == len(self.inlets):
             return False
-        self._given_up |= silent
+        self._give_up(silent)
         return True
 
-    @property
-    def _awaited(self) -> list[Inlet]:
-        return [each for channel, each in self.inlets.items() if channel not in self._given_up]
+    def _give_up(self, channels: set[ChannelId]) -> None:
+        self._given_up = channels
+        self._awaited = [each for channel, each in self.inlets.items() if channel not in channels]
 
     def promise(self, channel: ChannelId, mark: Mark) -> None:
         """The channel brings nothing more of this epoch at ``mark`` or before it."""

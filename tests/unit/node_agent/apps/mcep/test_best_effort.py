@@ -100,10 +100,7 @@ def test_a_dead_client_stalls_strict_queries_only(strict: bool) -> None:
     brokers = {name: Broker(name, deployment, patience=8) for name in deployment.brokers}
     home = deployment.queries[0].home
     homes = {"car1": {"near": home}, "car2": {}}
-    clients = {
-        name: Client(name, deployment.areas, {"near": home} if name == "car1" else {})
-        for name in ("car1", "car2")
-    }
+    clients = {name: Client(name, deployment.areas, followed) for name, followed in homes.items()}
     waiting = []
     for number in range(400):
         t = number / 10
