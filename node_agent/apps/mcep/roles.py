@@ -22,6 +22,7 @@ from node_agent.apps.mcep.reuse.deployed import split_key
 from node_agent.apps.mcep.reusing.telemetry import ManagersReport
 from node_agent.apps.mcep.sensing import Reading
 from node_agent.apps.mcep.telemetry import (
+    ENDLESS_NS,
     MOST_ANCESTORS,
     NODE,
     InterestBroker,
@@ -205,8 +206,8 @@ def _short(value: Value) -> Value:
 
 
 def _ns(t: float) -> int:
-    """Nanoseconds; 0 for what is before the beginning, the largest for what never ends."""
-    return max(0, round(min(t, 4e9) * NS)) if t > -math.inf else 0
+    """Nanoseconds; 0 for what is before the beginning."""
+    return max(0, round(min(t * NS, ENDLESS_NS))) if t > -math.inf else 0
 
 
 def _named(names: Iterable[str]) -> str:

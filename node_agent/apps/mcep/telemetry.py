@@ -17,6 +17,9 @@ from node_agent.model.telemetry import Event
 from node_agent.telemetry.belief import AppScopes
 from node_agent.telemetry.kinds import COUNTER, TIME_NS, RecordKinds, Rule, tags_of
 
+ENDLESS_NS = 4_000_000_000_000_000_000
+"""Stands for a time without end: once all clients have left, everything has arrived."""
+
 
 class SensorRead(Event, tag="sensor_read", frozen=True):
     """A client's sensor saw something. ``value``: such as a speed in m/s or a lane."""
@@ -87,8 +90,9 @@ class InterestLink(Event, tag="interest_link", frozen=True):
 class InterestBroker(Event, tag="interest_broker", frozen=True):
     """What a broker keeps and has done since its agent started.
 
-    ``arrived_ns``: up to which time everything that clients saw has arrived. ``waiting``: messages before
-    operators. ``streamed``: events sent to operators, ``skipped``: those that suppression left out.
+    ``arrived_ns``: up to which time everything that clients saw has arrived; 4e18 once all have left.
+    ``waiting``: messages before operators. ``streamed``: events sent to operators, ``skipped``: those that
+    suppression left out.
     ``processed``, ``reused``: selections of operators. ``refused``: what nodes may not say.
     """
 

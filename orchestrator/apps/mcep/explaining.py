@@ -1,11 +1,13 @@
 """Explains from the telemetry why an interest switched, why a situation was delivered, and what waited."""
 
+from collections import Counter
 from math import hypot
 from typing import Any
 
 from node_agent.apps.mcep.config import QueryConfig, WhenFar, WhenTimed
 from node_agent.apps.mcep.reusing.telemetry import SelectionsDecided
 from node_agent.apps.mcep.telemetry import (
+    ENDLESS_NS,
     InterestBroker,
     InterestStalled,
     InterestSwitched,
@@ -31,24 +33,28 @@ def read_run(directory: RunDirectory, app: str) -> tuple[Recorded, AppRecords]:
 
 
 def listed_switches(directory: RunDirectory, app: str, part: str | None, most: int) -> Answer:
-    """The newest switches, each with its reason. ``part``: a query; None: all."""
+    """The newest switches, each with its reason, and what each query got. ``part``: a query; None: all."""
     recorded, run = read_run(directory, app)
     queries = {each.name: each for each in recorded.settings.queries}
     if part is not None and part not in queries:
-        raise BadInput(f"--replica {part}: name a query of {app}: {', '.join(queries)}")
-    rows: list[dict[str, Any]] = []
-    for name, query in queries.items():
-        if part in (None, name):
-            rows += _switches(query, run)
-    rows.sort(key=lambda row: (row["at_s"], row["query"], row["epoch"]))
-    found = _of(run, _FOUND)
+        raise BadInput(f"{part} is no query of {app}: name one of {', '.join(queries)}")
+    switches = {name: _switches(each, run) for name, each in queries.items() if part in (None, name)}
+    rows = sorted(
+        (row for each in switches.values() for row in each),
+        key=lambda row: (row["at_s"], row["query"], row["epoch"]),
+    )
+    got = Counter(each.record.query for each in _of(run, _FOUND))
     lines = [
         f"{row['at_s']:9.1f} s  {row['query']} epoch {row['epoch']}: {row['why']}" for row in rows[-most:]
     ]
-    lines.append(
-        f"{len(rows)} switches, {len(found)} situations; --event NAME#NUMBER tells why one was delivered"
-    )
-    return _answer({"run": directory.id, "app": app, "switches": rows[-most:]}, lines)
+    if len(rows) > most:
+        lines.insert(0, f"the newest {most} of {len(rows)} switches; --query NAME lists those of one query")
+    for name, each in switches.items():
+        lines.append(f"{name}: {_counted(len(each), 'switch')}, {_counted(got[name], 'situation')}")
+    lines.append("--event NAME#NUMBER tells why a situation was delivered")
+    counts = {name: {"switches": len(each), "situations": got[name]} for name, each in switches.items()}
+    document = {"run": directory.id, "app": app, "switches": rows[-most:], "queries": counts}
+    return _answer(document, lines)
 
 
 def explained_situation(directory: RunDirectory, app: str, event: str) -> Answer:
@@ -108,15 +114,16 @@ def explained_situation(directory: RunDirectory, app: str, event: str) -> Answer
 
 
 def explained_moment(directory: RunDirectory, app: str, at_s: float, part: str | None) -> Answer:
-    """``part``: a query; None: all."""
+    """``part``: a query or a broker; None: all."""
     recorded, run = read_run(directory, app)
     end_s = (run.last_ns - run.zero_ns) / NS
     if at_s > end_s:
         raise BadInput(f"--at {at_s:g} s: run {directory.id} has records until {end_s:.1f} s")
-    queries = [each for each in recorded.settings.queries if part in (None, each.name)]
-    if not queries:
-        known = ", ".join(each.name for each in recorded.settings.queries)
-        raise BadInput(f"--replica {part}: name a query of {app}: {known}")
+    settings = recorded.settings
+    queries = [each for each in settings.queries if part in (None, each.name)]
+    if not queries and part not in settings.areas:
+        known = ", ".join([*(each.name for each in settings.queries), *settings.areas])
+        raise BadInput(f"{part} is no query and no broker of {app}: name one of {known}")
     at_ns = run.zero_ns + round(at_s * NS)
     before = [each for each in run.records if each.t_ns <= at_ns]
     lines, listed = [], []
@@ -135,12 +142,10 @@ def explained_moment(directory: RunDirectory, app: str, at_s: float, part: str |
         elif each.record.kind == _STALLED:
             stalls[each.node] = each.record.reason
     for node, record in sorted(brokers.items()):
-        lines.append(
-            f"{node}: all arrived up to {record.arrived_ns / NS:.1f} s; keeps {record.stored} events; "
-            f"{record.waiting} messages wait"
-        )
+        if queries or node == part:
+            lines.append(f"{node}: {_kept(record)}")
     lines += [f"{node}: {reason}" for node, reason in sorted(stalls.items()) if reason]
-    lines += _managers(before)
+    lines += _managers([each for each in before if queries or each.node == part])
     document = {
         "run": directory.id,
         "app": app,
@@ -159,6 +164,19 @@ def _managers(before: list[Seen]) -> list[str]:
         f"{each.record.processed} were processed"
         for name, each in sorted(newest.items())
     ]
+
+
+def _counted(number: int, what: str) -> str:
+    more = "es" if what.endswith("ch") else "s"
+    return f"{number} {what}{'' if number == 1 else more}"
+
+
+def _kept(record: Any) -> str:
+    arrived = f"all arrived up to {record.arrived_ns / NS:.1f} s"
+    if record.arrived_ns >= ENDLESS_NS:
+        arrived = "all arrived, and all clients have left"
+    waiting = f"{_counted(record.waiting, 'message')} wait{'s' if record.waiting == 1 else ''}"
+    return f"{arrived}; keeps {_counted(record.stored, 'event')}; {waiting}"
 
 
 def _of(run: AppRecords, kind: str) -> list[Seen]:

@@ -54,9 +54,17 @@ def planned_interest(entry: AppEntry) -> Recorded:
         raise Unusable(*findings)
     areas = _areas(section, entry, at)
     end = entry.scenario.warmup + entry.scenario.duration
-    until = min(section.stop or end, end)
+    until = end if section.stop is None else section.stop
+    if until > end:
+        text = f"clients would leave after {until:g} s, and the run ends after {end:g} s"
+        raise Unusable(Finding((*at, "stop"), text, "leave it out, and they stay to the end"))
     drives = _drives(entry, clients, end, at)
     cameras = section.cameras.nodes if section.cameras is not None else ()
+    for number, camera in enumerate(cameras):
+        if len({(each.x, each.y) for each in drives[camera]}) > 1:
+            text = f"{camera} moves, and cameras stand"
+            hint = "give it a place: mobility: {model: stations, at: {cam1: [50 m, 50 m]}}"
+            raise Unusable(Finding((*at, "cameras", "nodes", number), text, hint))
     everybody = tuple(client for client in clients if client not in cameras)
     try:
         known = {
@@ -143,6 +151,12 @@ def _node_findings(
         if query.completeness == "strong" and query.cells is None:
             text = "queries share the graph of a region, and two objects are hardly ever at one place"
             yield Finding((*place, "completeness"), text, "say cells: 200 m, so that regions are the same")
+        if query.switch.quality is not None and len(section.brokers) > 1:
+            text = f"events are counted on one broker only, and here are {len(section.brokers)}"
+            yield Finding((*place, "switch", "quality"), text, "switch by time or place: switch: {after: 5s}")
+        if query.suppression and (query.predict is not None or query.completeness == "strong"):
+            text = "suppression is for one graph that moves, not for graphs that are prepared or shared"
+            yield Finding((*place, "suppression"), text, "leave it out")
         if query.predict is not None and query.predict.ahead is None and len(section.brokers) > 1:
             text = "how long history takes is counted on one broker only, and here are several"
             yield Finding((*place, "predict"), text, "say how long before graphs begin: ahead: 2s")
@@ -223,7 +237,7 @@ def _query(name: str, said: QuerySection, home: str, drive: Sequence[Sample], kn
         said.radius or (said.edge or 0.0) / 2,
         home,
         {operator: said.hosts.get(operator, home) for operator in operators},
-        dict(said.parameters),
+        said.values,
         said.history,
         said.order,
         said.completeness,
@@ -248,7 +262,7 @@ def switch_of(switch: SwitchSection) -> When:
 
 def _needed(said: QuerySection) -> float:
     """For how long brokers must keep events."""
-    graph = graph_of(said.situation, said.parameters)
+    graph = graph_of(said.situation, said.values)
     look_back = 0.0 if said.switch.quality is None else said.switch.quality.look_back
     longest = max(graph.additional_time(source.name) for source in graph.sources)
     if said.predict is not None:

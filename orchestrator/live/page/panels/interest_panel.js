@@ -47,7 +47,7 @@ export class InterestPanel {
     }
     for (const { series, cell } of this.brokers) {
       const value = series.at(run.t);
-      setText(cell.arrived, span(value?.arrived));
+      setText(cell.arrived, value?.arrived === null ? "the end" : span(value?.arrived));
       for (const name of ["stored", "waiting", "streamed"]) setText(cell[name], brief(value?.[name]));
     }
   }

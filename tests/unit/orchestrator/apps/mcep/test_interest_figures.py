@@ -5,8 +5,16 @@ from typing import Any
 
 import pytest
 
-from node_agent.apps.mcep.telemetry import InterestStalled, InterestSwitched, SensorRead, SituationFound
+from node_agent.apps.mcep.telemetry import (
+    ENDLESS_NS,
+    InterestBroker,
+    InterestStalled,
+    InterestSwitched,
+    SensorRead,
+    SituationFound,
+)
 from node_agent.telemetry.kinds import tag_of
+from orchestrator.apps.mcep.analytics.drawing import MOST_POINTS, thinned
 from orchestrator.apps.mcep.analytics.metrics import METRICS, notes, values
 from orchestrator.apps.mcep.live import InterestView
 from orchestrator.apps.mcep.rehearsal import Rehearsal
@@ -94,3 +102,19 @@ def test_the_view_tells_delays_regions_and_stalls() -> None:
     changes = {change.channel: change.value for change in view.tick(15.0)}
     assert changes["situation"] == {"count": 1, "delay": 1.5, "worst": 1.5, "last": ["car1#1"]}
     assert changes["region"]["radius"] == 150.0 and list(view.tick(16.0)) == []
+
+
+def test_a_figure_of_many_situations_keeps_the_extremes() -> None:
+    points = [[number / 100, float(number % 97)] for number in range(50_000)]
+    drawn = thinned(points)
+    assert len(drawn) <= MOST_POINTS and thinned(points[:MOST_POINTS]) == points[:MOST_POINTS]
+    assert min(late for _, late in drawn) == 0 and max(late for _, late in drawn) == 96
+    assert {int(at) // 50 for at, _ in drawn} == set(range(10))
+
+
+def test_when_all_have_left_everything_has_arrived() -> None:
+    view = InterestView("interest", PLAN)
+    kept = {"stored": 0, "waiting": 0, "streamed": 7}
+    list(view.take("b1", 1.0, told(InterestBroker, arrived_ns=1_500_000_000, **kept)))
+    list(view.take("b2", 1.0, told(InterestBroker, arrived_ns=ENDLESS_NS, **kept)))
+    assert [change.value["arrived"] for change in view.tick(2.0)] == [1.5, None]

@@ -92,6 +92,13 @@ def test_cut_links_delay_results_and_change_none(tmp_path: Path) -> None:
         )
         listed = rove(tmp_path / "runs", "explain", RUN_ID, "--json", timeout=100)
         switches = json.loads(listed.stdout)["switches"]
+        assert json.loads(listed.stdout)["queries"]["near"]["situations"] == len(found)
+        few = rove(tmp_path / "runs", "explain", RUN_ID, "--query", "near", "--most", "1", timeout=100)
+        assert "the newest 1 of" in few.stdout and f"near: {len(switches)} switches" in few.stdout
+        nobody = rove(tmp_path / "runs", "explain", RUN_ID, "--query", "far", timeout=100)
+        assert nobody.returncode != 0 and "far is no query of interest" in nobody.stderr
+        late = rove(tmp_path / "runs", "explain", RUN_ID, "--at", "44s", "--replica", "b1", timeout=100)
+        assert "b1: all arrived, and all clients have left; keeps" in late.stdout and "b2:" not in late.stdout
         assert "more than 20 m" in switches[2]["why"] and "left" in switches[-1]["why"]
 
 
