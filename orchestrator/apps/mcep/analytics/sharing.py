@@ -9,9 +9,8 @@ from orchestrator.results.svg import WIDTH, Figure, canvas, finish
 from orchestrator.results.views import Cell
 
 S = 1e9
-MOST_PAIRS = 40
-"""Of one manager and another, in the report."""
-MOST_DRAWN = 60
+MOST_PAIRS, MOST_DRAWN = 40, 60
+"""Of queries in a table, and queries in a picture."""
 _Parts = dict[str, dict[str, float | int | None]]
 
 METRICS = (
@@ -29,7 +28,6 @@ METRICS = (
         "",
         "more",
         averaged=True,
-        console=Column(7, "shared", digits=0),
         report=Column(7, "shared", digits=0),
         meaning=("shared", "selections that were not processed and got results of others"),
     ),
@@ -39,8 +37,8 @@ METRICS = (
         "",
         "more",
         averaged=True,
-        console=Column(8, "saved"),
-        report=Column(8, "saved"),
+        console=Column(8, "saved %", 100, 0),
+        report=Column(8, "saved %", 100, 0),
         meaning=("saved", "the share of decided selections that were not processed"),
     ),
     Metric(
@@ -50,8 +48,7 @@ METRICS = (
         "",
         "more",
         averaged=True,
-        console=Column(9, "precision"),
-        report=Column(9, "precision"),
+        report=Column(9, "precision", digits=2),
         meaning=("precision, recall", "of results, against those without reuse, by atomic events"),
     ),
     Metric(
@@ -60,8 +57,7 @@ METRICS = (
         "",
         "more",
         averaged=True,
-        console=Column(10, "recall"),
-        report=Column(10, "recall"),
+        report=Column(10, "recall", digits=2),
     ),
     Metric(
         "interest_comparisons",
@@ -106,9 +102,9 @@ BY_MANAGER = Breakdown(
     (
         BreakdownColumn("selections", Column(1, "selections", digits=0), Column(1, "selections", digits=0)),
         BreakdownColumn("processed", Column(2, "processed", digits=0), Column(2, "processed", digits=0)),
-        BreakdownColumn("saved", Column(3, "saved"), Column(3, "saved")),
+        BreakdownColumn("saved", Column(3, "saved %", 100, 0), Column(3, "saved %", 100, 0)),
         BreakdownColumn("comparisons", Column(4, "comparisons", digits=0), None),
-        BreakdownColumn("wait_mean_s", Column(5, "wait mean\ns"), None),
+        BreakdownColumn("wait_mean_s", Column(5, "wait mean\ns", digits=2), None),
     ),
     "Saved: the share of selections that got results of others and were not processed.",
 )
@@ -118,8 +114,8 @@ BY_PAIR = Breakdown(
     "from → to",
     (
         BreakdownColumn("selections", Column(1, "selections", digits=0), None),
-        BreakdownColumn("precision", Column(2, "precision"), None),
-        BreakdownColumn("recall", Column(3, "recall"), None),
+        BreakdownColumn("precision", Column(2, "precision", digits=2), None),
+        BreakdownColumn("recall", Column(3, "recall", digits=2), None),
     ),
     f"The {MOST_PAIRS} pairs of queries that shared most. Precision and recall by atomic events.",
 )
