@@ -47,6 +47,26 @@ def test_the_plan_says_who_can_share_and_where_that_is_decided() -> None:
     }
 
 
+def test_one_query_can_be_that_of_each_of_some_clients() -> None:
+    every = {key: value for key, value in OWN.items() if key != "focal"}
+    plan = planned(document({"reuse": {}, "queries": {"near": {**every, "each": ["car1..car3", "car4"]}}}))
+    settings = plan.recorded.settings
+    names = [f"near-car{number}" for number in (1, 2, 3, 4)]
+    assert [(each.name, each.focal) for each in settings.queries] == [(n, n[5:]) for n in names]
+    assert settings.reuse is not None and len(settings.reuse.managers[0].operators) == 4
+    ((at, message),) = misplanned({"queries": {"near": {**every, "each": ["car1", "car9"]}}})
+    assert at == "interest.queries.near-car9.focal" and "no client" in message
+    for wrong, words in (
+        ({"each": ["car1", "car1"]}, "listed twice"),
+        ({"each": []}, "no list of clients"),
+        ({"each": "car1"}, "no list of clients"),
+        ({}, "whom does the interest follow"),
+        ({"each": ["car1"], "focal": "car2"}, "of one client or of each of some"),
+    ):
+        (message,) = misread({"queries": {"near": {**every, **wrong}}})
+        assert words in message
+
+
 def test_many_operators_are_split_by_place() -> None:
     others = {f"q{n}": {**OWN, "focal": f"car{n}"} for n in (3, 4)}
     plan = planned(document(shared({"group": 2}, **others)))
