@@ -55,6 +55,20 @@ def parse_target(text: str) -> Target:
     return Target(text.strip().rstrip("/"), found[1])
 
 
+def require_elsewhere(target: Target, directories: Sequence[Path]) -> None:
+    """Refuses a folder beside or among these runs: there Rove keeps tables of its own, which readers of
+    Parquet would take for the same. Raises BadInput.
+    """
+    if target.scheme != "file":
+        return
+    place = Path("/", target.url.removeprefix("file:").lstrip("/"))
+    for root in {directory.resolve().parent.parent for directory in directories}:
+        if place.resolve().is_relative_to(root):
+            raise BadInput(
+                f"{target.url} is inside the runs' directory {root}: publish tables to another place"
+            )
+
+
 def publish_tables(spark: "SparkSession", directories: Sequence[Path], target: Target) -> None:
     """Writes the tables of these runs. They have been made before. Raises RoveError."""
     from py4j.protocol import Py4JError
