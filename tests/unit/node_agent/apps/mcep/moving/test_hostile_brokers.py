@@ -8,13 +8,13 @@ import pytest
 
 from benchmarks.mcep.rebuilding import Rebuilding
 from node_agent.apps.mcep.claims import Claims
-from node_agent.apps.mcep.messages import Moves
 from node_agent.apps.mcep.moving.messages import (
     Agreed,
     Arrived,
     Handed,
     Hosted,
     JointAt,
+    Moves,
     Rates,
     Relocate,
     Role,
