@@ -90,8 +90,8 @@ class QueryConfig(Struct, frozen=True):
     @property
     def logic(self) -> str:
         """What its operators do: those of two queries with the same word do the same."""
-        defaults = SITUATIONS[self.situation].parameters if self.situation in SITUATIONS else {}
-        changed = {n: v for n, v in self.parameters.items() if defaults.get(n) != v}
+        known = SITUATIONS[self.situation].parameters if self.situation in SITUATIONS else {}
+        changed = {n: v for n, v in self.parameters.items() if n not in known or known[n].default != v}
         said = [f"{name} {value:g}" for name, value in sorted(changed.items())]
         said += [f"friend {name}" for name in sorted(self.known)]
         return f"{self.situation} ({', '.join(said)})" if said else self.situation

@@ -100,8 +100,9 @@ def accident(
     return OperatorGraph((Source(SPEED, SPEED), Source(LANE, LANE)), (slowing, swerving, accident), streams)
 
 
-def average_speed(readings: int = 10, within: float = 25.0) -> OperatorGraph:
-    """The mean of the last ``readings`` speeds of all vehicles, of at most the last ``within`` seconds."""
+def average_speed(readings: int = 10, within: float = 25.0, every: int = 1) -> OperatorGraph:
+    """The mean of the last ``readings`` speeds of all vehicles, of at most the last ``within`` seconds; one
+    after ``every`` readings."""
 
     def average(selection: Selection) -> Step:
         events = selection.windows["readings"]
@@ -110,7 +111,7 @@ def average_speed(readings: int = 10, within: float = 25.0) -> OperatorGraph:
     averaging = Operator(
         "averaging",
         (Window("readings", SPEED, Count(readings)),),
-        RestrictionWindow(within),
+        RestrictionWindow(within, ByEvents(every)),
         average,
         Full("readings"),
     )
@@ -185,7 +186,11 @@ SITUATIONS: dict[str, Situation] = {
     ),
     "average_speed": Situation(
         average_speed,
-        {"readings": Parameter(10, "", "so many of the last readings"), "within": _OLDEST},
+        {
+            "readings": Parameter(10, "", "so many of the last readings"),
+            "within": _OLDEST,
+            "every": Parameter(1, "", "a mean after so many readings"),
+        },
         "the mean of the last speeds of all vehicles",
     ),
     "moving_speed": Situation(

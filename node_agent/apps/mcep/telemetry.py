@@ -9,7 +9,9 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from node_agent.apps.mcep.config import InterestConfig
+from node_agent.apps.mcep.config import InterestConfig, Settings
+from node_agent.apps.mcep.reuse.deployed import split_key
+from node_agent.apps.mcep.reusing.telemetry import SelectionsDecided, SelectionsShared, manager_part
 from node_agent.apps.mcep.situations import SENSED
 from node_agent.model.telemetry import Event
 from node_agent.telemetry.belief import AppScopes
@@ -52,7 +54,9 @@ class SituationFound(Event, tag="situation_found", frozen=True):
     """A result came to the client that the query follows; the ``number``-th of its query there.
 
     ``x``, ``y``: the middle of the box around its events. ``ancestors``: the events it was made of, such as
-    ``car7#12``, the first 64. ``born``: the epoch for which it was computed first.
+    ``car7#12``, the first 64. ``born``: the epoch for which it was computed first. ``by``: the query whose
+    selection it came from, if that is another one. ``precision``, ``recall``: how well the atomic events
+    behind it stand for those that it would have without reuse; null if its query shares nothing.
     """
 
     part: str
@@ -67,6 +71,9 @@ class SituationFound(Event, tag="situation_found", frozen=True):
     y: float
     facts: str
     ancestors: tuple[str, ...]
+    by: str | None = None
+    precision: float | None = None
+    recall: float | None = None
 
 
 class InterestLink(Event, tag="interest_link", frozen=True):
@@ -126,6 +133,8 @@ KINDS: tuple[type[Event], ...] = (
     InterestBroker,
     InterestClient,
     InterestStalled,
+    SelectionsDecided,
+    SelectionsShared,
 )
 NODE = "node"
 MOST_ANCESTORS = 64
@@ -153,6 +162,9 @@ class Scope(Struct, frozen=True):
     types: tuple[str, ...] = ()
     queries: tuple[str, ...] = ()
     neighbours: tuple[str, ...] = ()
+    managers: tuple[str, ...] = ()
+    sharing: tuple[str, ...] = ()
+    """Queries that share selections with each other."""
 
 
 RECORDS = RecordKinds(
@@ -176,21 +188,29 @@ RECORDS = RecordKinds(
                 "seen",
                 "handovers",
                 "unplaced",
+                "selections",
+                "comparisons",
+                "rounds",
             ),
             COUNTER,
         ),
-        **dict.fromkeys(("at_ns", "start_ns", "since_ns", "arrived_ns", "told_ns"), TIME_NS),
+        **dict.fromkeys(("at_ns", "start_ns", "since_ns", "arrived_ns", "told_ns", "waited_ns"), TIME_NS),
     },
     subject="part",
     rules=(
         Rule("sensor", tags_of(SensorRead), "type", "types"),
         Rule("query", tags_of(InterestSwitched, SituationFound), "query", "queries"),
+        Rule("manager", tags_of(SelectionsDecided, SelectionsShared), "manager", "managers"),
+        Rule("sharing", tags_of(SelectionsShared), "query", "sharing"),
+        Rule("sharing", tags_of(SelectionsShared, SituationFound), "by", "sharing"),
         Rule("link", tags_of(InterestLink), "neighbour", "neighbours"),
     ),
     words={
         "part": "report about a part of another node",
         "sensor": "report what a sensor saw that it does not have",
         "query": "report about a query that it neither moves nor follows",
+        "manager": "report about a selection manager that it does not run",
+        "sharing": "report of a query that shares no selections there",
         "link": "report about a link that it does not use",
     },
 )
@@ -201,16 +221,29 @@ def scopes_of(configs: Iterable[InterestConfig]) -> AppScopes:
     for config in configs:
         settings, node = config.settings, config.node
         own: dict[str, Struct] = {NODE: Scope()}
+        groups = _sharing(settings)
+        for manager, (broker, sharing) in groups.items():
+            if broker == node:
+                own[manager_part(manager)] = Scope(managers=(manager,), sharing=sharing)
         for each in settings.queries:
             if each.home == node:
                 own[home(each.name)] = Scope(queries=(each.name,))
             if each.focal == node:
-                own[consumer(each.name)] = Scope(queries=(each.name,))
+                others = {name for _, group in groups.values() if each.name in group for name in group}
+                own[consumer(each.name)] = Scope(queries=(each.name,), sharing=tuple(sorted(others)))
         if node in settings.clients:
             own.update({sensor(type): Scope(types=(type,)) for type in SENSED})
         own.update({link(each): Scope(neighbours=(each,)) for each in peers_of(config)})
         scopes[node] = own
     return AppScopes("interest", scopes)
+
+
+def _sharing(settings: Settings) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """By selection manager, its broker and its queries."""
+    return {
+        each.name: (each.broker, tuple(split_key(key)[0] for key in each.operators))
+        for each in (settings.reuse.managers if settings.reuse is not None else ())
+    }
 
 
 def peers_of(config: InterestConfig) -> tuple[str, ...]:

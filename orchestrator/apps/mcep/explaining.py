@@ -5,6 +5,7 @@ from math import hypot
 from typing import Any
 
 from node_agent.apps.mcep.config import QueryConfig, WhenFar, WhenTimed
+from node_agent.apps.mcep.reusing.telemetry import SelectionsDecided
 from node_agent.apps.mcep.telemetry import (
     ENDLESS_NS,
     InterestBroker,
@@ -22,6 +23,7 @@ from orchestrator.runs.run_directory import RunDirectory
 
 _SWITCHED, _FOUND, _READ = tag_of(InterestSwitched), tag_of(SituationFound), tag_of(SensorRead)
 _BROKER, _STALLED = tag_of(InterestBroker), tag_of(InterestStalled)
+_DECIDED = tag_of(SelectionsDecided)
 
 
 def read_run(directory: RunDirectory, app: str) -> tuple[Recorded, AppRecords]:
@@ -90,6 +92,9 @@ def explained_situation(directory: RunDirectory, app: str, event: str) -> Answer
         lines.append(f"  it is from {abs(at_s - epoch['start_s']):.1f} s {when}")
     if found.record.born != found.record.epoch:
         lines.append(f"  it was computed for epoch {found.record.born}, and holds in this one, too")
+    shared = _sharing_text(found.record)
+    if shared:
+        lines.append(f"  {shared}")
     lines += [f"  made of {each['text']}" for each in ancestors]
     document = {
         "run": directory.id,
@@ -100,6 +105,9 @@ def explained_situation(directory: RunDirectory, app: str, event: str) -> Answer
         "delay_s": round(delay, 6),
         "epoch": epoch,
         "historical": found.record.historical,
+        "by": found.record.by,
+        "precision": found.record.precision,
+        "recall": found.record.recall,
         "ancestors": ancestors,
     }
     return _answer(document, lines)
@@ -137,6 +145,7 @@ def explained_moment(directory: RunDirectory, app: str, at_s: float, part: str |
         if queries or node == part:
             lines.append(f"{node}: {_kept(record)}")
     lines += [f"{node}: {reason}" for node, reason in sorted(stalls.items()) if reason]
+    lines += _managers([each for each in before if queries or each.node == part])
     document = {
         "run": directory.id,
         "app": app,
@@ -145,6 +154,16 @@ def explained_moment(directory: RunDirectory, app: str, at_s: float, part: str |
         "stalls": {node: reason for node, reason in stalls.items() if reason},
     }
     return _answer(document, [f"{app} at {at_s:g} s", *lines])
+
+
+def _managers(before: list[Seen]) -> list[str]:
+    """What selection managers had decided."""
+    newest = {each.record.manager: each for each in before if each.record.kind == _DECIDED}
+    return [
+        f"{each.node}: selection manager {name} decided about {each.record.selections} selections, and "
+        f"{each.record.processed} were processed"
+        for name, each in sorted(newest.items())
+    ]
 
 
 def _counted(number: int, what: str) -> str:
@@ -212,6 +231,21 @@ def _how(how: str) -> str:
         "shared": "it reads the graph that others read there",
     }
     return f"; {texts[how]}" if how in texts else ""
+
+
+def _sharing_text(record: Any) -> str:
+    """Why a result came from another query's selection, or how far it depends on such results."""
+    if record.precision is None:
+        return ""
+    quality = f"precision {record.precision:.2f} and recall {record.recall:.2f} by atomic events"
+    if record.by is not None:
+        return (
+            f"it is the result of a selection of {record.by}, which was processed for both: against the own "
+            f"selection it has {quality}"
+        )
+    if min(record.precision, record.recall) < 1:
+        return f"its own selection was processed, but with results of other queries: {quality}"
+    return "its own selection was processed"
 
 
 def _ancestor(name: str, record: Any, epoch: dict[str, Any] | None) -> dict[str, Any]:

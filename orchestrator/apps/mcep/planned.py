@@ -41,7 +41,7 @@ MOST_SAMPLES = 2_000_000
 
 def section_of(entry: AppEntry) -> InterestSettings:
     assert isinstance(entry.section, InterestSection), "the registry finds applications by their sections"
-    return entry.section.interest
+    return entry.section.interest.of_one_client_each()
 
 
 def planned_interest(entry: AppEntry) -> Recorded:

@@ -18,6 +18,7 @@ from orchestrator.apps.mcep.foretelling import PredictSection
 from orchestrator.apps.mcep.reusing import OwnReuse, OwnReuseSection, ReuseSection
 from orchestrator.spec.application import AppSection
 from orchestrator.spec.base import Name, Section
+from orchestrator.spec.node_ranges import counted
 from orchestrator.spec.problems import Finding, Unusable, did_you_mean, shown, unusable
 from orchestrator.spec.units import (
     DURATION,
@@ -138,6 +139,15 @@ class SwitchSection(Section):
         return self
 
 
+def _read_each(value: Any) -> Any:
+    if not isinstance(value, list | tuple) or not value or not all(isinstance(each, str) for each in value):
+        raise unusable(f"{shown(value)} is no list of clients", "each: [car1..car20]")
+    names = tuple(str(name) for _, name in counted(value))
+    if len(set(names)) < len(names):
+        raise unusable("a client is listed twice")
+    return names
+
+
 class QuerySection(Section):
     """A situation wanted around a client, wherever it is."""
 
@@ -157,7 +167,13 @@ class QuerySection(Section):
     }
 
     situation: str = Field(description="; ".join(f"{name}: {each.says}" for name, each in SITUATIONS.items()))
-    focal: str = Field(description="The client that the interest follows", examples=["car1"])
+    focal: str = Field(default="", description="The client that the interest follows", examples=["car1"])
+    each: Annotated[tuple[str, ...], BeforeValidator(_read_each, json_schema_input_type=list[str])] = Field(
+        default=(),
+        description="Instead of focal: clients that have a query like this each, and ranges of them; it is "
+        "called by both names, such as near-car1",
+        examples=[["car1..car20"]],
+    )
     radius: PositiveLength | None = Field(default=None, description="Of a circle", examples=["300 m"])
     edge: PositiveLength | None = Field(
         default=None, description="Of a square, instead of a circle", examples=["500 m"]
@@ -203,6 +219,16 @@ class QuerySection(Section):
         "others must reach for this query",
         examples=[False, {"precision": "80%", "recall": "80%"}],
     )
+
+    @model_validator(mode="after")
+    def _follows_somebody(self) -> "QuerySection":
+        if not self.focal and not self.each:
+            raise unusable("focal is missing: whom does the interest follow?", "focal: car1")
+        if self.focal and self.each:
+            raise unusable(
+                "focal and each are given: a query is of one client or of each of some", "give one"
+            )
+        return self
 
     @model_validator(mode="after")
     def _has_a_region(self) -> "QuerySection":
@@ -302,6 +328,16 @@ class InterestSettings(Section):
         description="What is wanted, by name",
         examples=[{"ahead": {"situation": "accident", "focal": "car1", "radius": "300 m"}}],
     )
+
+    def of_one_client_each(self) -> "InterestSettings":
+        """The same, where a query of each of some clients is a query for each of these."""
+        queries: dict[str, QuerySection] = {}
+        for name, said in self.queries.items():
+            for client in said.each:
+                queries[f"{name}-{client}"] = said.model_copy(update={"focal": client, "each": ()})
+            if not said.each:
+                queries[name] = said
+        return self.model_copy(update={"queries": queries})
 
 
 class InterestSection(AppSection):

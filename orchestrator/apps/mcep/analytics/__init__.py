@@ -5,6 +5,7 @@
 
 from orchestrator.apps.mcep.analytics.metrics import BY_QUERY, FIGURES, notes
 from orchestrator.apps.mcep.analytics.reader import READER
+from orchestrator.apps.mcep.analytics.sharing import BY_MANAGER, BY_PAIR
 from orchestrator.apps.mcep.analytics.tables import TABLES
 from orchestrator.results.contribution import Contribution, Drawing, Later
 
@@ -13,7 +14,10 @@ CONTRIBUTION = Contribution(
     reader=READER,
     tables=TABLES,
     figures=(FIGURES,),
-    drawings=(Drawing(120, Later("orchestrator.apps.mcep.analytics.drawing:situations_over_time")),),
-    breakdowns=(BY_QUERY,),
+    drawings=(
+        Drawing(120, Later("orchestrator.apps.mcep.analytics.drawing:situations_over_time")),
+        Drawing(121, Later("orchestrator.apps.mcep.analytics.sharing:who_shared")),
+    ),
+    breakdowns=(BY_QUERY, BY_MANAGER, BY_PAIR),
     notes=notes,
 )

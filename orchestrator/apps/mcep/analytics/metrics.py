@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from node_agent.apps.mcep.config import QueryConfig
 from node_agent.apps.mcep.telemetry import MOST_ANCESTORS
+from orchestrator.apps.mcep.analytics.sharing import METRICS as SHARING
+from orchestrator.apps.mcep.analytics.sharing import SERIES as SHARED
+from orchestrator.apps.mcep.analytics.sharing import sharing
 from orchestrator.apps.mcep.plan import Recorded
 from orchestrator.apps.mcep.rehearsal import Expected, Rehearsal
 from orchestrator.results.contribution import Breakdown, BreakdownColumn, Column, Figures, Metric, Rows
@@ -116,6 +119,7 @@ METRICS = (
         shape=_Parts,
         expect=False,
     ),
+    *SHARING,
 )
 BY_QUERY = Breakdown(
     "queries",
@@ -132,8 +136,8 @@ BY_QUERY = Breakdown(
     ),
     "Rehearsed: results of the same drives without a network. Missing: of those, what should have come.",
 )
-SERIES = {"situation_delays": dict[str, list[list[float]]]}
-"""By query: seconds since the start, delay."""
+SERIES = {"situation_delays": dict[str, list[list[float]]], **SHARED}
+"""By query: seconds since the start, delay. And who shared with whom."""
 
 
 def frames(reading: Reading) -> Mapping[str, "pa.Table"]:
@@ -147,6 +151,8 @@ def frames(reading: Reading) -> Mapping[str, "pa.Table"]:
             "interest_clients",
             "interest_links",
             "interest_stalls",
+            "selection_managers",
+            "shared_selections",
         )
     }
 
@@ -212,6 +218,7 @@ def values(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
         "interest_stalls": sum(bool(row["reason"]) for row in rows["interest_stalls"]),
         "queries": parts,
         "situation_delays": delays,
+        **sharing(rows),
     }
 
 

@@ -42,7 +42,8 @@ INTEREST_SWITCHES = Table(
 )
 SITUATIONS = Table(
     "situations",
-    "a result that the focal object of a query got; `at_ns`: in the time of the drives",
+    "a result that the focal object of a query got; `at_ns`: in the time of the drives; `by`: the other "
+    "query whose selection it came from; `precision`, `recall`: against the result without reuse",
     {
         **_OF,
         "query": TEXT,
@@ -56,6 +57,9 @@ SITUATIONS = Table(
         "y": REAL,
         "facts": TEXT,
         "ancestors": TEXTS,
+        "by": TEXT,
+        "precision": REAL,
+        "recall": REAL,
     },
     ("app", "t_ns", "query", "number"),
     _records("situation_found"),
@@ -99,6 +103,37 @@ INTEREST_STALLS = Table(
     _records("interest_stalled"),
     shared=True,
 )
+SELECTION_MANAGERS = Table(
+    "selection_managers",
+    "a sample of what a selection manager had decided: selections, those of them that were processed, "
+    "comparisons, periods, how long selections waited for the end of their period together, disparity",
+    {
+        **_OF,
+        "manager": TEXT,
+        **dict.fromkeys(("selections", "processed", "comparisons", "rounds", "waited_ns"), COUNT),
+        "disparity": REAL,
+    },
+    ("app", "t_ns", "node", "manager"),
+    _records("selections_decided"),
+    shared=True,
+)
+SHARED_SELECTIONS = Table(
+    "shared_selections",
+    "a sample of how many selections of `query` had got results of selections of `by`, with mean precision "
+    "and recall by atomic events",
+    {
+        **_OF,
+        "manager": TEXT,
+        "by": TEXT,
+        "query": TEXT,
+        "selections": COUNT,
+        "precision": REAL,
+        "recall": REAL,
+    },
+    ("app", "t_ns", "node", "manager", "by", "query"),
+    _records("selections_shared"),
+    shared=True,
+)
 TABLES = (
     SENSOR_EVENTS,
     INTEREST_SWITCHES,
@@ -107,4 +142,6 @@ TABLES = (
     INTEREST_CLIENTS,
     INTEREST_LINKS,
     INTEREST_STALLS,
+    SELECTION_MANAGERS,
+    SHARED_SELECTIONS,
 )

@@ -42,7 +42,7 @@ def rows(delay_s: float = 2.0) -> list[dict[str, Any]]:
     ]
 
 
-def figures(found: list[dict[str, Any]], reason: str = "") -> Any:
+def figures(found: list[dict[str, Any]], reason: str = "", **shared: list[dict[str, Any]]) -> Any:
     run = SimpleNamespace(manifest={"moving_from_ns": 0})
     subject: Any = SimpleNamespace(app=SimpleNamespace(plan=PLAN), run=run, zero_ns=0, ended_ns=45 * S)
     starts = {each.epoch: each.due_s for each in reversed(EXPECTED)}
@@ -58,13 +58,16 @@ def figures(found: list[dict[str, Any]], reason: str = "") -> Any:
             "interest_clients": [{"node": "car1", "boot": 1, "handovers": 4}],
             "interest_links": [{"node": "car1", "boot": 1, "neighbour": "b1", "bytes": 100}],
             "interest_stalls": [{"reason": reason}],
+            "selection_managers": [],
+            "shared_selections": [],
+            **shared,
         },
     )
 
 
 def test_a_run_that_delivers_all_misses_nothing() -> None:
     found = figures(rows())
-    assert {metric.name for metric in METRICS} | {"situation_delays"} == set(found)
+    assert {metric.name for metric in METRICS} | {"situation_delays", "sharing"} == set(found)
     assert found["situations"] == len(EXPECTED) > 20 and found["interest_streamed"] == 9
     assert found["situations_missing"] == found["situations_surplus"] == found["situations_out_of_order"] == 0
     assert found["queries"]["near"]["expected"] == len(EXPECTED) and found["interest_stalls"] == 0
@@ -80,6 +83,31 @@ def test_what_is_missing_too_much_or_out_of_order_is_counted() -> None:
     assert figures([{**each, "number": -each["number"]} for each in every])["situations_out_of_order"] > 0
     stalled = figures(every, "waits for car2")
     assert stalled["interest_stalls"] == 1 and "stalled" in notes({}, [stalled])[0]
+
+
+def test_shared_selections_are_summed_up_by_manager_and_by_pair() -> None:
+    """The newest row of each manager and of each pair counts."""
+    of = {"node": "b1", "manager": "mean"}
+    more = {"comparisons": 600, "rounds": 3, "waited_ns": 50 * S, "disparity": None}
+    pair = {**of, "by": "a", "query": "b"}
+    managers = [
+        {**of, "t_ns": 2, "selections": 100, "processed": 40, **more},
+        {**of, "t_ns": 1, "selections": 10, "processed": 10, **more},
+        {**of, "node": "b2", "manager": "max", "t_ns": 1, "selections": 100, "processed": 60, **more},
+    ]
+    pairs = [
+        {**pair, "t_ns": 1, "selections": 10, "precision": 0.1, "recall": 0.1},
+        {**pair, "t_ns": 2, "selections": 60, "precision": 0.9, "recall": 0.8},
+        {**pair, "manager": "max", "t_ns": 1, "selections": 40, "precision": 0.4, "recall": 0.3},
+    ]
+    results = [{**each, "precision": 0.5, "recall": None} for each in rows()]
+    found = figures(results, selection_managers=managers, shared_selections=pairs)
+    assert (found["interest_decided"], found["interest_shared"], found["interest_saved"]) == (200, 100, 0.5)
+    assert (found["interest_comparisons"], found["interest_wait_mean_s"]) == (12.0, 0.5)
+    assert (found["interest_precision"], found["interest_recall"]) == (0.5, None)
+    assert found["interest_disparity"] is None and found["managers"]["mean"]["saved"] == 0.6
+    assert found["shared_selections"] == {"a → b": {"selections": 100, "precision": 0.7, "recall": 0.6}}
+    assert found["sharing"] == {"a": {"b": 100}}
 
 
 def told(kind: type[Any], **fields: Any) -> Any:
