@@ -42,8 +42,13 @@ GRAPH = re.compile(r"(.+)/[1-9][0-9]{0,9}")
 
 
 class Broker:
-    def __init__(self, name: str, deployment: Deployment) -> None:
+    """``patience``: for how many ticks best effort waits for a client or a broker that says nothing; None:
+    for as long as it takes."""
+
+    def __init__(self, name: str, deployment: Deployment, patience: int | None = None) -> None:
         self.name, self.deployment = name, deployment
+        self._patience = patience
+        self._is_strict = any(each.query.policy.is_strict for each in deployment.queries)
         self.brokers = deployment.brokers
         self._clients = frozenset(deployment.clients)
         self._progress = Progress(deployment.clients)
@@ -85,6 +90,11 @@ class Broker:
     @property
     def arrived(self) -> float:
         return self._progress.arrived
+
+    @property
+    def reached(self) -> float:
+        """The same of the clients that this broker still waits for."""
+        return self.arrived if self._is_strict else self._progress.ready
 
     @property
     def waits_for(self) -> tuple[str, ...]:
@@ -150,10 +160,19 @@ class Broker:
         for run in self._runs.values():
             if run.moving is not None:
                 run.moving.tick()
+        if self._patience is not None:
+            self._hurry(self._patience)
         found = self._drain()
         news = tuple(self._progress.news().items())
-        self._site.storage.expire(min([self.arrived, *(each.needed_since() for each in self._runs.values())]))
+        self._site.storage.expire(min([self.reached, *(each.needed_since() for each in self._runs.values())]))
         return found + [(each, Known(news)) for each in self.brokers if each != self.name and news]
+
+    def _hurry(self, patience: int) -> None:
+        self._progress.look(patience)
+        for run in list(self._runs.values()):
+            if run.hurries:
+                run.progress(self._progress.ready)
+                run.look(patience)
 
     def _send(self, to: str, said: Said) -> None:
         if to == self.name:

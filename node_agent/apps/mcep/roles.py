@@ -38,6 +38,8 @@ from node_agent.model.telemetry import Event
 
 Record = Callable[[Event], None]
 NS = 1_000_000_000
+PATIENCE_S, PATIENCE_READINGS = 3.0, 3
+"""Best effort waits so long, and so many readings, for clients and brokers that say nothing."""
 NAMED = 5
 """So many names are told of those that somebody waits for."""
 
@@ -59,8 +61,11 @@ class Role(Protocol):
 
 
 class BrokerRole:
-    def __init__(self, config: InterestConfig, record: Record) -> None:
-        self.broker = Broker(config.node, deployment_of(config.settings))
+    """``tick_s``: how often ``tick`` is called."""
+
+    def __init__(self, config: InterestConfig, record: Record, tick_s: float) -> None:
+        waits_s = max(PATIENCE_S, PATIENCE_READINGS * config.settings.every)
+        self.broker = Broker(config.node, deployment_of(config.settings), math.ceil(waits_s / tick_s))
         self._limits = config.settings.limits
         self._record = record
         self._managers = ManagersReport(record)

@@ -85,8 +85,8 @@ class Offering(Execution):
             self._selections.pop(first).results = ()
         return fan_out(self._streams, self._ready())
 
-    def work(self, channel: ChannelId, message: Message) -> list[Message]:
-        self._enqueue(super().work(channel, message))
+    def go_on(self) -> list[Message]:
+        self._enqueue(super().go_on())
         return self._ready()
 
     def _enqueue(self, out: list[Message]) -> None:

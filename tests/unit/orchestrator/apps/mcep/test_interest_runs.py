@@ -112,6 +112,28 @@ def test_a_killed_broker_stalls_and_spoils_nothing(tmp_path: Path) -> None:
         assert told["b2"] == RESTARTED and "waits for" in told["b1"]
 
 
+def test_best_effort_goes_on_without_those_who_are_gone(tmp_path: Path) -> None:
+    hasty = {
+        **QUERY,
+        "suppression": False,
+        "completeness": "best_effort",
+        "switch": {"after": "3s"},
+        "home": "b1",
+    }
+    faults = [{"at": "8s", "crash": {"node": "car4"}}, {"at": "12s", "for": "9s", "crash": {"node": "b2"}}]
+    interest = {"queries": {"near": {**hasty, "radius": "400 m"}}}
+    whole = document(interest, faults=faults)
+    with run_under_test(tmp_path / "runs") as run:
+        _run(tmp_path, whole)
+        found = sorted(records(run, "situation_found"), key=lambda record: record["number"])
+        order = [(each["epoch"], each["at_ns"]) for each in found]
+        assert order == sorted(order) and order[-1][1] > 25e9
+        late = {
+            name.partition("#")[0] for each in found if each["at_ns"] > 20e9 for name in each["ancestors"]
+        }
+        assert late and "car4" not in late
+
+
 def test_a_broker_without_room_takes_nothing_from_clients_for_a_while(tmp_path: Path) -> None:
     areas = {
         "b1": {"x": [0, 200], "y": [0, 200]},
