@@ -140,7 +140,7 @@ class SwitchSection(Section):
 
 
 def _read_each(value: Any) -> Any:
-    if not isinstance(value, list | tuple) or not value or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
         raise unusable(f"{shown(value)} is no list of clients", "each: [car1..car20]")
     names = tuple(str(name) for _, name in counted(value))
     if len(set(names)) < len(names):
