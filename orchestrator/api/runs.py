@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.api.sessions import SESSION
-from orchestrator.errors import BadInput, RoveError
+from orchestrator.errors import BadInput, RoveError, clear_errors
 from orchestrator.results import registry
 from orchestrator.results.inputs import runs_in, unique
 from orchestrator.results.rows import run_rows
@@ -50,9 +50,10 @@ class Runs:
         self._stores: dict[Path, TableStore] = {}
         self._reading = ExitStack()
         self._is_closed = False
-        self._members = unique([run for each in directories for run in runs_in(each.path)])
         try:
-            self._analysis = self._analyse()
+            with clear_errors():
+                self._members = unique([run for each in directories for run in runs_in(each.path)])
+                self._analysis = self._analyse()
         except BaseException:
             self.close()
             raise
@@ -120,7 +121,8 @@ class Runs:
 
     def report(self) -> list[Path]:
         """Writes the reports, and returns where they are."""
-        return [self._analysis.write_report(each.path) for each in self.directories]
+        with clear_errors():
+            return [self._analysis.write_report(each.path) for each in self.directories]
 
     @property
     def spark(self) -> "SparkSession":
@@ -136,8 +138,8 @@ class Runs:
         self._is_closed = True
         self._reading.close()
         if self._spark is not None:
+            SESSION.release(self._spark)
             self._spark = None
-            SESSION.release()
 
     def _store(self, root: Path) -> "TableStore":
         """Returns a store whose files stay as long as these runs are open: frames read them late."""
