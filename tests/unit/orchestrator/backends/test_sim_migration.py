@@ -5,9 +5,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from node_agent.apps.dataflow.events import tuple_by_tuple
+from node_agent.apps.dataflow.operators.registry import OPERATORS, Context, Operator, OperatorUnusable
+from node_agent.apps.dataflow.operators.synthetic import WORK, Work
 from orchestrator.backends.sim.simulation import Simulation
 from orchestrator.runs.backend import Status
 from tests.unit.specs import experiment, planned, topology
@@ -191,3 +194,21 @@ def test_the_same_seed_gives_the_same_run(tmp_path: Path) -> None:
     runs = [Moved(tmp_path / name, [move()]) for name in ("one", "two")]
     strip = [[{**r, "seq": 0} for r in run.migration] for run in runs]
     assert strip[0] == strip[1] and runs[0].delivered == runs[1].delivered
+
+
+def test_who_cannot_use_the_state_refuses_and_the_operator_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def restored(params: Any, context: Context, state: bytes) -> Operator:
+        if context.time() > AT / 2:
+            raise OperatorUnusable("its model is of another edition")
+        return Work(params, context)
+
+    kind = msgspec.structs.replace(WORK, restore=restored)
+    monkeypatch.setitem(OPERATORS._loaded, "work", kind)
+    run = Moved(tmp_path, [move(), move("n1", 12)])
+    run.check_stream()
+    told = [(step, detail) for number, step, detail in run.steps if number == 1]
+    assert ("unusable", "its model is of another edition") in told
+    assert told[-1] == ("finished", "unusable")
+    assert set(run.processed_at) == {"n2"}
