@@ -27,7 +27,8 @@ from node_agent.apps.mcep.messages import (
 )
 from node_agent.apps.mcep.model import Event, Query
 from node_agent.apps.mcep.moving.messages import Happened, Moves
-from node_agent.apps.mcep.progress import Progress
+from node_agent.apps.mcep.moving.operators import MovingOperators
+from node_agent.apps.mcep.progress import GONE, Progress
 from node_agent.apps.mcep.reuse.deciding import Deciding
 from node_agent.apps.mcep.reuse.offers import Covered, Offered
 from node_agent.apps.mcep.reusing.on_broker import SharedSelections
@@ -51,6 +52,7 @@ class Broker:
         self._is_strict = any(each.query.policy.is_strict for each in deployment.queries)
         self.brokers = deployment.brokers
         self._clients = frozenset(deployment.clients)
+        self._moves = any(each.migration is not None for each in deployment.queries)
         self._progress = Progress(deployment.clients)
         self._numbers: dict[str, int] = {}
         """By client, the number of its last event here."""
@@ -62,6 +64,9 @@ class Broker:
             self._sharing = SharedSelections(deployment.reuse, deployment.queries, self._site)
             self._site.sharing = self._sharing
         self._site.now = lambda: self._progress.latest
+        self._site.boxes = deployment.areas.boxes
+        self._here: set[str] = set()
+        """Clients that speak to this broker, as it was the last to hear."""
         self._queries = {each.name: each for each in deployment.queries}
         self._groups = {group[0].name: group for group in deployment.groups}
         self._runs: dict[str, Run] = {}
@@ -108,6 +113,11 @@ class Broker:
     @property
     def runs(self) -> tuple[str, ...]:
         return tuple(self._runs)
+
+    @property
+    def moving(self) -> dict[str, MovingOperators]:
+        """By query, what this broker does for operators that move."""
+        return {name: run.moving for name, run in self._runs.items() if run.moving is not None}
 
     def query(self, name: str) -> Query:
         return self._queries[name].query
@@ -157,9 +167,8 @@ class Broker:
             home.look()
         if self._sharing is not None:
             self._sharing.look()
-        for run in self._runs.values():
-            if run.moving is not None:
-                run.moving.tick()
+        for moving in self.moving.values():
+            moving.tick()
         if self._patience is not None:
             self._hurry(self._patience)
         found = self._drain()
@@ -243,7 +252,19 @@ class Broker:
             else:
                 self._site.refused += 1
 
+    def _note_visits(self, upto: Iterable[tuple[str, float]], *, itself: bool) -> None:
+        """Operators that move want to know where clients go."""
+        for client, t in upto if self._moves else ():
+            if not itself:
+                self._here.discard(client)
+            elif client not in self._here and t < GONE:
+                self._here.add(client)
+                for moving in self.moving.values():
+                    moving.visited(client, t)
+
     def _hear(self, upto: Iterable[tuple[str, float]], *, itself: bool) -> None:
+        upto = tuple(upto)
+        self._note_visits(upto, itself=itself)
         if self._progress.hear_all(upto, itself=itself):
             for run in self._runs.values():
                 run.progress(self.arrived)

@@ -17,6 +17,7 @@ from node_agent.apps.mcep.geometry import Circle, Point, bounds, middle
 from node_agent.apps.mcep.messages import Answered, Located, Said, Seen, Sent
 from node_agent.apps.mcep.model import Event as McepEvent
 from node_agent.apps.mcep.model import Value, quality
+from node_agent.apps.mcep.moving.report import MovesReport
 from node_agent.apps.mcep.progress import GONE
 from node_agent.apps.mcep.reuse.deployed import split_key
 from node_agent.apps.mcep.reusing.telemetry import ManagersReport
@@ -72,6 +73,8 @@ class BrokerRole:
         self._own = [each.name for each in config.settings.queries if each.home == config.node]
         self._told = dict.fromkeys(self._own, 0)
         """By query, how many switches have been recorded."""
+        self._moves = MovesReport(config.settings, config.node, record)
+        self.broker.report_to(self._moves.happened)
 
     def take(self, sender: str, said: Said) -> list[Sent]:
         sent = self.broker.receive(sender, said)
@@ -97,6 +100,7 @@ class BrokerRole:
         broker, done = self.broker, self.broker.done()
         numbers = (broker.stored, done.waiting, done.streamed, done.skipped, done.processed, done.reused)
         self._record(InterestBroker(NODE, _ns(broker.arrived), *numbers, broker.refused))
+        self._moves.sample(broker.moving)
         self._managers.sample(broker.managers)
 
     def waits_for(self) -> str:

@@ -180,6 +180,8 @@ class HomeRun(Run):
 
     def locate(self, place: Point | None, t: float) -> None:
         """The interest is around a place from a time on; None: the run ends."""
+        if self.moving is not None and place is not None:
+            self.moving.located(place, t)
         moves = self._reconfigurator
         self._order_all(moves.end(t) if place is None else moves.located(place, t))
 

@@ -1,8 +1,8 @@
 """What a node reports of moving interests, and whose word about it is believed.
 
 A part of a node is ``sensor`` with a type of events, ``consumer`` or ``home`` with the name of a query,
-``link`` with that of a node, or ``node``. ``at_ns`` and ``start_ns`` are times of the drives, from the
-beginning on; places are in metres.
+``hosting`` with that of a query whose operators move, ``link`` with that of a node, or ``node``. ``at_ns``
+and ``start_ns`` are times of the drives, from the beginning on; places are in metres.
 """
 
 from collections.abc import Iterable
@@ -125,6 +125,62 @@ class InterestStalled(Event, tag="interest_stalled", frozen=True):
     reason: str
 
 
+class OperatorOrdered(Event, tag="operator_ordered", frozen=True):
+    """An operator is to move, says its query's home. ``why``: in words. ``state``: bytes of immutable
+    state."""
+
+    part: str
+    query: str
+    operator: str
+    migration: int
+    source: str
+    target: str
+    method: str
+    state: int
+    why: str
+
+
+class OperatorPlaced(Event, tag="operator_placed", frozen=True):
+    """Where an operator is, says its query's home. ``migration``: 0 for where it began. ``outcome``:
+    ``deployed``, ``moved``, or why it stayed at ``source``."""
+
+    part: str
+    query: str
+    operator: str
+    migration: int
+    source: str
+    target: str
+    outcome: str
+
+
+class OperatorNoted(Event, tag="operator_noted", frozen=True):
+    """A step of a migration, at one of its brokers. ``what``: ``began``, ``state_kept``, ``handed_over``,
+    ``took_over`` and others of live migration."""
+
+    part: str
+    query: str
+    operator: str
+    migration: int
+    what: str
+    detail: str
+
+
+class OperatorTraffic(Event, tag="operator_traffic", frozen=True):
+    """What a broker did for a query's operators that move since its agent started. ``state_copied``,
+    ``input_copied``: bytes for new brokers. ``stream_bdp``, ``copy_bdp``: bytes of streams and of copies,
+    each times the microseconds to the broker that they went to. ``planning``: messages that it sent to agree
+    on plans. ``plans``: how many plans its operators followed."""
+
+    part: str
+    query: str
+    state_copied: int
+    input_copied: int
+    stream_bdp: int
+    copy_bdp: int
+    planning: int
+    plans: int
+
+
 KINDS: tuple[type[Event], ...] = (
     SensorRead,
     InterestSwitched,
@@ -133,9 +189,14 @@ KINDS: tuple[type[Event], ...] = (
     InterestBroker,
     InterestClient,
     InterestStalled,
+    OperatorOrdered,
+    OperatorPlaced,
+    OperatorNoted,
+    OperatorTraffic,
     SelectionsDecided,
     SelectionsShared,
 )
+MOVING = OperatorOrdered, OperatorPlaced, OperatorNoted, OperatorTraffic
 NODE = "node"
 MOST_ANCESTORS = 64
 
@@ -150,6 +211,10 @@ def consumer(query: str) -> str:
 
 def home(query: str) -> str:
     return f"home {query}"
+
+
+def hosting(query: str) -> str:
+    return f"hosting {query}"
 
 
 def link(neighbour: str) -> str:
@@ -188,6 +253,14 @@ RECORDS = RecordKinds(
                 "seen",
                 "handovers",
                 "unplaced",
+                "migration",
+                "state",
+                "state_copied",
+                "input_copied",
+                "stream_bdp",
+                "copy_bdp",
+                "planning",
+                "plans",
                 "selections",
                 "comparisons",
                 "rounds",
@@ -199,7 +272,7 @@ RECORDS = RecordKinds(
     subject="part",
     rules=(
         Rule("sensor", tags_of(SensorRead), "type", "types"),
-        Rule("query", tags_of(InterestSwitched, SituationFound), "query", "queries"),
+        Rule("query", tags_of(InterestSwitched, SituationFound, *MOVING), "query", "queries"),
         Rule("manager", tags_of(SelectionsDecided, SelectionsShared), "manager", "managers"),
         Rule("sharing", tags_of(SelectionsShared), "query", "sharing"),
         Rule("sharing", tags_of(SelectionsShared, SituationFound), "by", "sharing"),
@@ -228,6 +301,8 @@ def scopes_of(configs: Iterable[InterestConfig]) -> AppScopes:
         for each in settings.queries:
             if each.home == node:
                 own[home(each.name)] = Scope(queries=(each.name,))
+            if each.migrate is not None and node in settings.areas:
+                own[hosting(each.name)] = Scope(queries=(each.name,))
             if each.focal == node:
                 others = {name for _, group in groups.values() if each.name in group for name in group}
                 own[consumer(each.name)] = Scope(queries=(each.name,), sharing=tuple(sorted(others)))

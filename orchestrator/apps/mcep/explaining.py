@@ -16,6 +16,7 @@ from node_agent.apps.mcep.telemetry import (
 )
 from node_agent.telemetry.kinds import tag_of
 from orchestrator.answers import Answer
+from orchestrator.apps.mcep.moves_explained import hosts_at, move_line, moves_of
 from orchestrator.apps.mcep.plan import Recorded, condition_text, recorded_in, scopes
 from orchestrator.errors import BadInput
 from orchestrator.results.app_records import NS, AppRecords, Seen, document_of, read_records
@@ -44,9 +45,11 @@ def listed_switches(directory: RunDirectory, app: str, part: str | None, most: i
         key=lambda row: (row["at_s"], row["query"], row["epoch"]),
     )
     got = Counter(each.record.query for each in _of(run, _FOUND))
+    moves = [row for name in switches for row in moves_of(name, run)]
     lines = [
         f"{row['at_s']:9.1f} s  {row['query']} epoch {row['epoch']}: {row['why']}" for row in rows[-most:]
     ]
+    lines += [move_line(row) for row in moves[-most:]]
     if len(rows) > most:
         lines.insert(0, f"the newest {most} of {len(rows)} switches; --query NAME lists those of one query")
     for name, each in switches.items():
@@ -54,6 +57,7 @@ def listed_switches(directory: RunDirectory, app: str, part: str | None, most: i
     lines.append("--event NAME#NUMBER tells why a situation was delivered")
     counts = {name: {"switches": len(each), "situations": got[name]} for name, each in switches.items()}
     document = {"run": directory.id, "app": app, "switches": rows[-most:], "queries": counts}
+    document["moves"] = moves[-most:]
     return _answer(document, lines)
 
 
@@ -134,7 +138,11 @@ def explained_moment(directory: RunDirectory, app: str, at_s: float, part: str |
             f"epoch {switches[-1]['epoch']}: {switches[-1]['why']}" if switches else "it has not begun"
         )
         lines.append(text)
-        listed.append({"query": query.name, "situations": count, "epoch": switches[-1] if switches else None})
+        hosts = hosts_at(query.name, run, at_ns)
+        if hosts:
+            lines.append("  operators: " + ", ".join(f"{name} on {host}" for name, host in hosts.items()))
+        epoch = switches[-1] if switches else None
+        listed.append({"query": query.name, "situations": count, "epoch": epoch, "operators": hosts})
     brokers, stalls = {}, {}
     for each in before:
         if each.record.kind == _BROKER:

@@ -24,6 +24,7 @@ from node_agent.apps.mcep.geometry import Box, Point
 from node_agent.apps.mcep.model import McepError
 from node_agent.apps.mcep.situations import LANE, SITUATIONS, graph_of
 from orchestrator.apps.mcep.cameras import Filmed, faces_seen, in_view, known_faces
+from orchestrator.apps.mcep.migrating import MigrateSection, between, unmovable
 from orchestrator.apps.mcep.plan import Recorded
 from orchestrator.apps.mcep.reusing import planned_reuse
 from orchestrator.apps.mcep.section import InterestSection, InterestSettings, QuerySection, SwitchSection
@@ -82,7 +83,11 @@ def planned_interest(entry: AppEntry) -> Recorded:
     starts = {name: Point(samples[0].x, samples[0].y) for name, samples in drives.items()}
     said = {name: each.reuse for name, each in section.queries.items()}
     reuse = planned_reuse(section.reuse, said, queries, starts, at)
-    settings = Settings(boxes, clients, queries, section.read, until, ttl, limits, polygons, cameras, reuse)
+    move = any(each.migrate is not None for each in queries)
+    distances = between(entry.scenario.topology, list(boxes)) if move else None
+    settings = Settings(
+        boxes, clients, queries, section.read, until, ttl, limits, polygons, cameras, reuse, distances
+    )
     _check(settings, section, drives, at)
     texts = {name: drive_text(samples) for name, samples in drives.items()}
     return Recorded(settings, texts, *_filmed(section, settings, texts, everybody, at))
@@ -148,6 +153,13 @@ def _node_findings(
             if host not in section.brokers:
                 text = f"{shown(host)} is no broker"
                 yield Finding((*place, *where), text, did_you_mean(host, section.brokers))
+        if (moves := section.migration(query)) is not None:
+            inside = (*at, "migrate") if query.migrate is None else (*place, "migrate")
+            for each in moves.findings(query.situation, list(section.brokers)):
+                yield Finding((*inside, *each.at), each.message, each.hint)
+            predicts = query.predict is not None
+            for each in unmovable(query.suppression, query.completeness, predicts):
+                yield Finding((*place, *each.at), each.message, each.hint)
         if query.completeness == "strong" and query.cells is None:
             text = "queries share the graph of a region, and two objects are hardly ever at one place"
             yield Finding((*place, "completeness"), text, "say cells: 200 m, so that regions are the same")
@@ -220,15 +232,23 @@ def _queries(
     for name, said in section.queries.items():
         start = drives[said.focal][0]
         home = said.home or areas.leaf(Point(start.x, start.y))
-        query = _query(name, said, home, drives[said.focal], known[name])
+        moves = section.migration(said)
+        query = _query(name, said, home, drives[said.focal], known[name], moves)
         if query.asks and said.home is None and query.asks in homes:
-            query = _query(name, said, homes[query.asks], drives[said.focal], known[name])
+            query = _query(name, said, homes[query.asks], drives[said.focal], known[name], moves)
         homes.setdefault(query.asks, query.home)
         found.append(query)
     return tuple(found)
 
 
-def _query(name: str, said: QuerySection, home: str, drive: Sequence[Sample], known: Known) -> QueryConfig:
+def _query(
+    name: str,
+    said: QuerySection,
+    home: str,
+    drive: Sequence[Sample],
+    known: Known,
+    moves: MigrateSection | None,
+) -> QueryConfig:
     operators = graph_of(said.situation, {}).by_name
     return QueryConfig(
         name,
@@ -247,6 +267,7 @@ def _query(name: str, said: QuerySection, home: str, drive: Sequence[Sample], kn
         said.cells or 0.0,
         None if said.predict is None else said.predict.foretold(drive),
         known,
+        None if moves is None else moves.config(said.situation, drive),
     )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from node_agent.apps.mcep.config import QueryConfig, drive_of, query_of
 from orchestrator.apps.mcep.foretelling import foretold_text
+from orchestrator.apps.mcep.migrating import migrate_lines
 from orchestrator.apps.mcep.plan import Recorded, parameters_text, query_line
 from orchestrator.apps.mcep.reusing import reuse_lines
 
@@ -31,6 +32,8 @@ def plan_lines(recorded: Recorded) -> "Iterator[Text]":
         yield Text(f"  home {each.home}; {promise}{', with suppression' if each.suppression else ''}")
         if each.foretold is not None:
             yield Text(f"  {foretold_text(each.foretold)}")
+        for line in migrate_lines(each.migrate) if each.migrate is not None else ():
+            yield Text(f"  {line}")
         if each.asks:
             same = [other.name for other in settings.queries if other.asks == each.asks]
             yield Text(f"  shares graphs of the same region: {', '.join(same)}")

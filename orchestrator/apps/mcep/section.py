@@ -15,6 +15,7 @@ from node_agent.apps.mcep.geometry import Box, Point, Polygon
 from node_agent.apps.mcep.model import Completeness, Order
 from node_agent.apps.mcep.situations import SITUATIONS, Parameter, values_of
 from orchestrator.apps.mcep.foretelling import PredictSection
+from orchestrator.apps.mcep.migrating import MigrateSection, OwnMigrate
 from orchestrator.apps.mcep.reusing import OwnReuse, OwnReuseSection, ReuseSection
 from orchestrator.spec.application import AppSection
 from orchestrator.spec.base import Name, Section
@@ -140,7 +141,7 @@ class SwitchSection(Section):
 
 
 def _read_each(value: Any) -> Any:
-    if not isinstance(value, list | tuple) or not value or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
         raise unusable(f"{shown(value)} is no list of clients", "each: [car1..car20]")
     names = tuple(str(name) for _, name in counted(value))
     if len(set(names)) < len(names):
@@ -212,6 +213,11 @@ class QuerySection(Section):
     hosts: dict[str, str] = Field(default={}, description="Brokers of operators; if not given, the home")
     predict: PredictSection | None = Field(
         default=None, description="Prepares graphs where the object will be", examples=[{"ahead": "2s"}]
+    )
+    migrate: OwnMigrate | None = Field(
+        default=None,
+        description="How its operators move, if not as `migrate` beside `queries` says; false: they stay",
+        examples=[False, {"plan": {"mobiles": "navigation"}}],
     )
     reuse: OwnReuse = Field(
         default=OwnReuseSection(),
@@ -318,6 +324,11 @@ class InterestSettings(Section):
         default=None, description="Brokers keep events for so long; what queries need if not given"
     )
     room: RoomSection = RoomSection()
+    migrate: MigrateSection | None = Field(
+        default=None,
+        description="Operators move between brokers",
+        examples=[{"plan": {"mobiles": "navigation"}, "state": "15 kB"}],
+    )
     reuse: ReuseSection | None = Field(
         default=None,
         description="Queries that ask for almost the same share results",
@@ -328,6 +339,12 @@ class InterestSettings(Section):
         description="What is wanted, by name",
         examples=[{"ahead": {"situation": "accident", "focal": "car1", "radius": "300 m"}}],
     )
+
+    def migration(self, query: QuerySection) -> MigrateSection | None:
+        """How operators of a query move; None if they stay."""
+        if query.migrate is None:
+            return self.migrate
+        return query.migrate if query.migrate.move else None
 
     def of_one_client_each(self) -> "InterestSettings":
         """The same, where a query of each of some clients is a query for each of these."""

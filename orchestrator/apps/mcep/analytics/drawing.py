@@ -1,4 +1,4 @@
-"""The figure of situations in the report: how late they came, over time."""
+"""The figures of moving interests in the report: how late situations came, and where operators were."""
 
 from collections.abc import Sequence
 
@@ -46,3 +46,32 @@ def thinned(points: Sequence[list[float]]) -> list[list[float]]:
     for point in points:
         stretches.setdefault(min(int((point[0] - first) / length), MOST_POINTS // 2 - 1), []).append(point)
     return [end(stretch, key=lambda point: point[1]) for stretch in stretches.values() for end in (min, max)]
+
+
+def operators_by_broker(cells: Sequence[Cell]) -> Figure | None:
+    """Of the first run in which an operator moved."""
+    for cell in cells:
+        for _, result in cell.runs:
+            places: dict[str, list[list[float]]] = result["series"].get("operator_places") or {}
+            if any(len(line) > 1 for line in places.values()):
+                return _placed(cell, places, result["series"]["operator_brokers"])
+    return None
+
+
+def _placed(cell: Cell, places: dict[str, list[list[float]]], brokers: Sequence[str]) -> Figure:
+    end = max(at for line in places.values() for at, _ in line)
+    with canvas(1, figsize=(WIDTH, 1.4 + 0.14 * min(len(brokers), 40))) as (drawing, axes):
+        for number, (name, line) in enumerate(places.items()):
+            shift = 0.08 * (number - (len(places) - 1) / 2)  # those at one broker stay apart
+            times = [*(at for at, _ in line), end * 1.05 + 1]
+            at = [*(broker + shift for _, broker in line), line[-1][1] + shift]
+            axes[0, 0].step(times, at, where="post", label=name)
+        axes[0, 0].set_title("operators by broker", loc="left")
+        axes[0, 0].set_yticks(range(len(brokers)), brokers, fontsize=7)
+        axes[0, 0].set_ylim(-0.6, len(brokers) - 0.4)
+        axes[0, 0].set_xlabel("time since start (s)")
+        axes[0, 0].legend(loc="upper right", fontsize=8)
+        count = sum(len(line) - 1 for line in places.values())
+        title = "Operators by broker" + (f" ({cell.label})" if cell.label else "")
+        text = f"{len(places)} operators moved {count} times."
+        return finish(drawing, "operators-by-broker", title, text)

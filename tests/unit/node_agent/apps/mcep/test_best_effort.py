@@ -10,6 +10,7 @@ from node_agent.apps.mcep.client import Client
 from node_agent.apps.mcep.config import deployment_of
 from node_agent.apps.mcep.gate import Gate
 from node_agent.apps.mcep.geometry import Point
+from node_agent.apps.mcep.messages import Seen
 from node_agent.apps.mcep.model import Event, Mark
 from node_agent.apps.mcep.progress import GONE, Progress
 from tests.unit.node_agent.apps.mcep.driving import seen
@@ -113,7 +114,7 @@ def test_a_dead_client_stalls_strict_queries_only(strict: bool) -> None:
             sender, to, what = waiting.pop(0)
             if to in brokers:
                 waiting += [(to, *sent) for sent in brokers[to].receive(sender, what)]
-                if hasattr(what, "events"):
+                if isinstance(what, Seen):
                     clients[sender].acknowledged(to, what.events[-1].seq)
                     waiting += [(sender, *sent) for sent in clients[sender].tell(t)]
             elif to in clients:

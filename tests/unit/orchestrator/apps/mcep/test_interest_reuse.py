@@ -58,7 +58,7 @@ def test_one_query_can_be_that_of_each_of_some_clients() -> None:
     assert at == "interest.queries.near-car9.focal" and "no client" in message
     for wrong, words in (
         ({"each": ["car1", "car1"]}, "listed twice"),
-        ({"each": []}, "no list of clients"),
+        ({"each": []}, "whom does the interest follow"),
         ({"each": "car1"}, "no list of clients"),
         ({}, "whom does the interest follow"),
         ({"each": ["car1"], "focal": "car2"}, "of one client or of each of some"),

@@ -11,6 +11,7 @@ from node_agent.apps.mcep.geometry import Box, Point
 from orchestrator.apps.mcep.application import INTEREST
 from orchestrator.apps.mcep.plan import recorded_in
 from orchestrator.planning.semantics import plan_run
+from orchestrator.planning.sweep import cells
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.translate import findings_of
 from tests.unit.orchestrator.apps.mcep.town import QUERY, document, planned
@@ -212,3 +213,8 @@ def test_brokers_that_do_not_cover_the_area_are_one_error(brokers: dict[str, Any
 def test_an_area_of_no_form_is_one_error(area: dict[str, Any], words: str) -> None:
     (message,) = misread({"brokers": {"b1": area, "b2": {"x": [0, 1], "y": [0, 1]}}})
     assert words in message
+
+
+def test_sweeps_vary_what_a_query_says() -> None:
+    swept = document(sweep={"interest.queries.near.radius": ["100 m", "200 m"], "seed": [1, 2]})
+    assert len(cells(Experiment.model_validate(swept))) == 4

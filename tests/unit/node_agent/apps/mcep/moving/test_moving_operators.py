@@ -13,8 +13,9 @@ from node_agent.apps.mcep.claims import Claims
 from node_agent.apps.mcep.interest import QualityAware
 from node_agent.apps.mcep.messages import Said
 from node_agent.apps.mcep.moving.messages import Happened
-from node_agent.apps.mcep.moving.settings import Migration, Scheduled
+from node_agent.apps.mcep.moving.settings import Distances, Migration, Planning, Scheduled
 from node_agent.migration.live.values import Method
+from node_agent.migration.situation import network
 from tests.unit.node_agent.apps.mcep.test_roles import Town, check_results
 
 pytestmark = [pytest.mark.unit, pytest.mark.timeout(120)]
@@ -33,7 +34,10 @@ def worlds(count: int) -> list[World]:
     return found
 
 
-def often(given: World, method: Method = Method.LIVE) -> Callable[[random.Random, list[str]], Migration]:
+Moving = Callable[[random.Random, list[str]], Migration]
+
+
+def often(given: World, method: Method = Method.LIVE) -> Moving:
     """Operators move at random, each few seconds."""
 
     def migration(draw: random.Random, names: list[str]) -> Migration:
@@ -49,8 +53,8 @@ def often(given: World, method: Method = Method.LIVE) -> Callable[[random.Random
 class Watched(Town):
     """Holds each message against what its sender may say, and remembers what happened."""
 
-    def __init__(self, given: World, method: Method = Method.LIVE) -> None:
-        super().__init__(given, migration=often(given, method))
+    def __init__(self, given: World, migration: Moving) -> None:
+        super().__init__(given, migration=migration)
         self.happened: list[Happened] = []
         deployment = next(iter(self.brokers.values())).deployment
         self._claims = {name: Claims(name, deployment) for name in (*self.brokers, *self.clients)}
@@ -75,7 +79,7 @@ def test_an_operator_made_again_makes_the_same_outputs(given: World) -> None:
 
 @pytest.mark.parametrize("given", worlds(40), ids=lambda given: str(given.seed))
 def test_results_do_not_depend_on_where_operators_are(given: World) -> None:
-    town = Watched(given, [Method.LIVE, Method.STOP_AND_COPY][given.seed % 2])
+    town = Watched(given, often(given, [Method.LIVE, Method.STOP_AND_COPY][given.seed % 2]))
     town.play()
     check_results(town)
     assert town.moved()
@@ -86,3 +90,36 @@ def test_an_operator_whose_windows_cannot_be_said_in_short_moves_all_the_same() 
     network = Rebuilding(given, most_note=50)
     outcome = network.run()
     assert network.moves and not network.differed and not any(compared(given, outcome).values())
+
+
+PLANS = [
+    Planning(policy, mobiles, step=1.0, steps=10, refresh=3.0, route=(((500.0, 500.0), 0.0),))
+    for policy in ("weighted_sum", "naive", "k_shortest")
+    for mobiles in ("linear", "navigation", "learned")
+]
+
+
+@pytest.mark.parametrize("given", worlds(18), ids=lambda given: str(given.seed))
+def test_operators_follow_plans_that_they_agree_on(given: World) -> None:
+    planning = PLANS[given.seed % len(PLANS)]
+
+    def migration(draw: random.Random, names: list[str]) -> Migration:
+        distances = network(tuple(names), lambda a, b: 0.001 * abs(int(a[1:]) - int(b[1:])))
+        return Migration(distances=Distances(distances), planning=planning, room={names[0]: 1})
+
+    town = Watched(given, migration)
+    town.play()
+    check_results(town)
+    operators = [each.moving[given.query.name] for each in town.brokers.values()]
+    assert sum(each.planning for each in operators) > 0
+    assert sorted(name for each in operators for name in each.owned) == sorted(given.query.graph.by_name)
+
+
+def test_greedy_operators_go_where_it_is_cheapest_now() -> None:
+    moved = 0
+    for given in worlds(8):
+        town = Watched(given, lambda draw, names: Migration(Method.STOP_AND_COPY, greedy=2.0))
+        town.play()
+        check_results(town)
+        moved += len(town.moved())
+    assert moved
