@@ -93,7 +93,10 @@ def _idle(idle: Idle | None) -> str:
 def replayed(directory: RunDirectory, app: str, policy: str, threshold: str | None) -> Answer:
     policy = _policy(policy)
     gain = None if threshold is None else _threshold(threshold)
-    made = replay(read_history(directory, app), policy, gain)
+    history = read_history(directory, app)
+    if not history.series:
+        raise BadInput(f"nothing was routed in {history.run}: the stream goes to an operator that moves")
+    made = replay(history, policy, gain)
     run_rule = f"{', '.join(made.run_policies)} with threshold {', '.join(made.run_thresholds)}"
     rule = f"{made.policy} with threshold {made.threshold or ', '.join(made.run_thresholds)}"
     lines: list[RenderableType] = [

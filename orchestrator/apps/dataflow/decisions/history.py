@@ -104,7 +104,7 @@ def read_history(directory: RunDirectory, app: str = KIND, with_carried: bool = 
             if decision is not None:
                 decision = replace(decision, taken_ns=decision.taken_ns - ahead) if ahead else decision
                 found.append(Recorded(t_ns, envelope.node, envelope.boot, envelope.seq, decision))
-    if first is None or not found:
+    if first is None or not (found or plan.moving):
         raise BadInput(f"run {directory.id} has no decisions recorded: nothing was routed in it, or not yet")
     if (span := span_ns(manifest)) is not None:
         # As in the analysis: a node that records wrong times does not move the others' zero.

@@ -17,7 +17,7 @@ CONTRIBUTION = Contribution(
     figures=(FIGURES, MOVING),
     drawings=(
         Drawing(120, Later("orchestrator.apps.mcep.analytics.drawing:situations_over_time")),
-        Drawing(121, Later("orchestrator.apps.mcep.analytics.sharing:who_shared")),
+        Drawing(121, Later("orchestrator.apps.mcep.analytics.shared_drawing:who_shared")),
         Drawing(122, Later("orchestrator.apps.mcep.analytics.drawing:operators_by_broker")),
     ),
     breakdowns=(BY_QUERY, BY_MANAGER, BY_PAIR),

@@ -1,16 +1,14 @@
 """Figures of queries that share selections: what was processed, for whom, how similar, how long it waited."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.results.contribution import Breakdown, BreakdownColumn, Column, Metric, Rows
 from orchestrator.results.spark import rounded
-from orchestrator.results.svg import WIDTH, Figure, canvas, finish
-from orchestrator.results.views import Cell
 
 S = 1e9
-MOST_PAIRS, MOST_DRAWN = 40, 60
-"""Of queries in a table, and queries in a picture."""
+MOST_PAIRS = 40
+"""Of queries in a table."""
 _Parts = dict[str, dict[str, float | int | None]]
 
 METRICS = (
@@ -28,6 +26,7 @@ METRICS = (
         "",
         "more",
         averaged=True,
+        optional=True,
         report=Column(7, "shared", digits=0),
         meaning=("shared", "selections that were not processed and got results of others"),
     ),
@@ -37,6 +36,7 @@ METRICS = (
         "",
         "more",
         averaged=True,
+        optional=True,
         console=Column(8, "saved %", 100, 0),
         report=Column(8, "saved %", 100, 0),
         meaning=("saved", "the share of decided selections that were not processed"),
@@ -48,6 +48,7 @@ METRICS = (
         "",
         "more",
         averaged=True,
+        optional=True,
         report=Column(9, "precision", digits=2),
         meaning=("precision, recall", "of results, against those without reuse, by atomic events"),
     ),
@@ -57,6 +58,7 @@ METRICS = (
         "",
         "more",
         averaged=True,
+        optional=True,
         report=Column(10, "recall", digits=2),
     ),
     Metric(
@@ -194,32 +196,3 @@ def _mean(rows: Rows, field: str) -> float | None:
 
 def _share(part: float, whole: float) -> float | None:
     return rounded(part / whole) if whole else None
-
-
-def who_shared(cells: Sequence[Cell]) -> Figure | None:
-    """Whose selections were processed for whom, of the first run with any."""
-    for cell in cells:
-        for _, result in cell.runs:
-            graph: dict[str, dict[str, int]] = result["series"].get("sharing") or {}
-            if graph:
-                return _drawn(cell, graph)
-    return None
-
-
-def _drawn(cell: Cell, graph: dict[str, dict[str, int]]) -> Figure:
-    names = sorted({*graph, *(query for found in graph.values() for query in found)})[:MOST_DRAWN]
-    counts = [[graph.get(by, {}).get(query, 0) for query in names] for by in names]
-    size = 1.2 + 0.28 * len(names)
-    with canvas(1, figsize=(WIDTH, max(2.4, min(size, 12.0)))) as (drawing, axes):
-        image = axes[0, 0].imshow(counts, cmap="Blues", aspect="auto", vmin=0)
-        axes[0, 0].set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize=8)
-        axes[0, 0].set_yticks(range(len(names)), names, fontsize=8)
-        axes[0, 0].set_xlabel("got results of")
-        axes[0, 0].set_ylabel("was processed")
-        axes[0, 0].set_title("selections", loc="left")
-        drawing.colorbar(image, ax=axes[0, 0])
-        total = sum(map(sum, counts))
-        title = "Who shared with whom" + (f" ({cell.label})" if cell.label else "")
-        return finish(
-            drawing, "selections-shared", title, f"{total} selections got results of another query's."
-        )

@@ -43,7 +43,7 @@ export class InterestPanel {
       setText(cell.delay, span(value?.delay));
       setText(cell.worst, span(value?.worst));
       setText(cell.epoch, brief(at?.epoch));
-      setText(cell.place, typeof at?.x === "number" ? `${fixed(at.radius, 0)} m around (${fixed(at.x, 0)}, ${fixed(at.y, 0)}) m` : "–");
+      setText(cell.place, typeof at?.x === "number" ? `(${fixed(at.x, 0)}, ${fixed(at.y, 0)}) ± ${fixed(at.radius, 0)} m` : "–");
     }
     for (const { series, cell } of this.brokers) {
       const value = series.at(run.t);

@@ -16,6 +16,7 @@ from node_agent.apps.mcep.telemetry import (
 from node_agent.telemetry.kinds import tag_of
 from orchestrator.apps.mcep.analytics.drawing import MOST_POINTS, thinned
 from orchestrator.apps.mcep.analytics.metrics import METRICS, notes, values
+from orchestrator.apps.mcep.analytics.moving import METRICS as MOVING
 from orchestrator.apps.mcep.live import InterestView
 from orchestrator.apps.mcep.rehearsal import Rehearsal
 from tests.unit.orchestrator.apps.mcep.town import document, planned
@@ -146,3 +147,14 @@ def test_when_all_have_left_everything_has_arrived() -> None:
     list(view.take("b1", 1.0, told(InterestBroker, arrived_ns=1_500_000_000, **kept)))
     list(view.take("b2", 1.0, told(InterestBroker, arrived_ns=ENDLESS_NS, **kept)))
     assert [change.value["arrived"] for change in view.tick(2.0)] == [1.5, None]
+
+
+def test_tables_have_no_columns_of_what_the_run_does_not_do() -> None:
+    nothing = {each.name: {"mean": None, "sd": None} for each in (*METRICS, *MOVING)}
+    some = {**nothing, "migrations": {"mean": 2.0, "sd": None}}
+    every = [each for each in (*METRICS, *MOVING) if each.console or each.report]
+    known = {each.name for each in every if each.is_known([{"metrics": nothing}])}
+    assert {"situations", "situation_delay_mean_s"} <= known, "that there is none is worth knowing"
+    assert not known & {"migrations", "stream_bdp", "interest_saved"}
+    more = {each.name for each in every if each.is_known([{"metrics": nothing}, {"metrics": some}])}
+    assert more - known == {"migrations"}
