@@ -227,6 +227,10 @@ def between(topology: Topology, brokers: Sequence[str]) -> BetweenConfig:
     for each in links:
         add(each.a, each.b, each.latency, each.rate)
     if isinstance(radio, ContactRadio):
+        for hub in radio.hubs:
+            for other in topology.node_names:
+                if other != hub:
+                    add(hub, other, radio.latency, radio.rate)
         for link in radio.links:
             if link.always and not link.one_way:
                 latency = radio.latency if link.latency is None else link.latency

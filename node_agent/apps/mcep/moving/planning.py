@@ -62,6 +62,13 @@ class Seat:
     """Whether something changed that it has not planned with."""
     wished: tuple[str, float] = ("", 0.0)
     rounds: int = 0
+    arrived: float = -math.inf
+    """When the last move was due, which may have ended before."""
+
+    def hosted(self, host: str) -> None:
+        if host == self.wished[0] and self.wished[1] < math.inf:
+            self.arrived = self.wished[1]
+        self.wished = ("", 0.0)
 
     def limited(self, policy: Policy) -> Policy:
         """The same for so many rounds; then nothing is better than what it has."""
@@ -148,7 +155,7 @@ class Planners:
             case Hosted(operator, host):
                 self.hosts[operator] = host
                 if operator in self._seats:
-                    self._seats[operator].wished = ("", 0.0)
+                    self._seats[operator].hosted(host)
             case Visited(client, t):
                 if self._mobile is not None:
                     self._mobile.visited(client, sender, t)
@@ -316,7 +323,7 @@ class Planners:
     def _follow(self, operator: str, seat: Seat, now: float) -> None:
         host, plan = self.hosts[operator], seat.planner.plan
         if plan.certain:
-            move = next_move(plan, host, now)
+            move = next_move(plan, host, max(now, seat.arrived))
             if move is None or move.begin_at > now + SOON_S:
                 return
             target, deadline = move.target, move.deadline
