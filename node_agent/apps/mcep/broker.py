@@ -61,7 +61,9 @@ class Broker:
         self._site = Site(name, deployment.brokers, Storage(deployment.ttl), self._send, lambda: self.arrived)
         self._sharing: SharedSelections | None = None
         if deployment.reuse is not None:
-            self._sharing = SharedSelections(deployment.reuse, deployment.queries, self._site)
+            self._sharing = SharedSelections(
+                deployment.reuse, deployment.queries, self._site, lambda: self._progress.ready
+            )
             self._site.sharing = self._sharing
         self._site.now = lambda: self._progress.latest
         self._site.boxes = deployment.areas.boxes

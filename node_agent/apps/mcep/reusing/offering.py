@@ -69,6 +69,11 @@ class Offering(Execution):
         return super().ended and not self._queue
 
     @property
+    def selected(self) -> int:
+        """How many selections it has made."""
+        return self._number
+
+    @property
     def waiting(self) -> int:
         """Also selections and messages that wait for results."""
         return super().waiting + len(self._queue)
