@@ -2,7 +2,8 @@
 
 Traffic is SUMO's, and what decides is what brokers will use (``node_agent/apps/mcep/reuse``). Selections
 are made by counting windows over what vehicles in a square read, not by brokers. Curves of the thesis are
-lost, so ``stated`` is what its prose says. ``parameters``: what the thesis gives and what was chosen.
+lost, so ``stated`` is what its prose says. ``parameters``: what the thesis gives and what was chosen; who
+asks for what, windows, thresholds and what is varied are read from ``experiments/mcep/fig5-*.yaml``.
 
 ``processed``: selections that are correlated, as a share of all, which is what no reuse processes.
 ``similarity``: mean precision and recall of what queries get, by atomic events, over all selections;
@@ -21,9 +22,10 @@ from typing import Any
 
 from benchmarks.radio.report import Row, show
 from benchmarks.reuse import covering, neighbouring
+from benchmarks.reuse.figure_files import figure
 from benchmarks.reuse.traffic import Traffic, traffic
 
-SECONDS, VEHICLES = 20.0, 400
+COMMON_FILE = figure("5.4")
 COMMON: Row = {
     "area": {"stated": "a town, 7.7 km x 3.5 km", "chosen": "a grid of streets of that size"},
     "vehicles": {"stated": "about 1,000 to 5,000 in other chapters", "chosen": "400; see options"},
@@ -73,15 +75,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--figure", choices=list(STATED), action="append", help="(default: all)")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help=f"(default: {SECONDS:g})")
-    parser.add_argument("--vehicles", type=int, default=VEHICLES, help=f"(default: {VEHICLES})")
+    parser.add_argument(
+        "--seconds", type=float, default=COMMON_FILE.seconds, help=f"(default: {COMMON_FILE.seconds:g})"
+    )
+    parser.add_argument(
+        "--vehicles", type=int, default=COMMON_FILE.vehicles, help=f"(default: {COMMON_FILE.vehicles})"
+    )
     options = parser.parse_args()
     given = traffic(options.vehicles, options.seconds)
     figures: dict[str, Any] = {"benchmark": "reuse_figures", "common": COMMON}
     every: list[Row] = []
     for name in options.figure or list(STATED):
         found, rows = MEASURES[name](given)
-        figures[name] = {"ours": found, "stated": STATED[name], "parameters": PARAMETERS[name]}
+        figures[name] = {
+            "ours": found,
+            "stated": STATED[name],
+            "parameters": {**PARAMETERS[name], **figure(name[:3]).parameters()},
+        }
         every += [{"figure": name, **row} for row in rows]
         if not options.json:
             show(f"Figure {name}. Stated: {STATED[name]}", found, rows, as_json=False)

@@ -1,6 +1,10 @@
 """Errors with one clear message for the user, and their exit codes."""
 
 import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from node_agent.extensions import ExtensionError
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -19,6 +23,19 @@ class BadInput(RoveError):
     """The user's file, argument or reference cannot be used. Nothing was created."""
 
     exit_code = EXIT_BAD_INPUT
+
+
+@contextmanager
+def clear_errors(place: object = "") -> Iterator[None]:
+    """Turns errors of the system and of extensions into RoveErrors. ``place``: see ``system_error_text``."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # the reader of the output has gone
+    except ExtensionError as error:
+        raise BadInput(str(error)) from error
+    except OSError as error:
+        raise RoveError(system_error_text(error, place)) from error
 
 
 def system_error_text(error: OSError, place: object = "") -> str:

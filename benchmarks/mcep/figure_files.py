@@ -64,7 +64,7 @@ class Figure:
         said = QuerySection.model_validate(document)
         assert said.edge is not None, "interests of the figures are squares"
         return Asking(
-            graph_of(said.situation, said.parameters),
+            graph_of(said.situation, said.values),
             said.edge,
             said.history,
             Policy(said.order, said.completeness, said.suppression),

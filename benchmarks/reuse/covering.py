@@ -3,17 +3,13 @@
 from typing import Any
 
 from benchmarks.radio.report import Row
+from benchmarks.reuse.figure_files import figure
 from benchmarks.reuse.playing import everyone, play
 from benchmarks.reuse.traffic import Made, Traffic, Window
 from node_agent.apps.mcep.model import Quality
-from node_agent.apps.mcep.reuse.batches import ALONE, Batching, Timed
+from node_agent.apps.mcep.reuse.batches import ALONE, Batching
 from node_agent.apps.mcep.reuse.judging import Rules, Times
 
-BATCH = Timed(10.0)
-CARS, EDGE_M = 25, 5000.0
-EDGES_M = (500.0, 2000.0, 5000.0)
-THRESHOLDS = (0.2, 0.35, 0.5, 0.65, 0.8)
-NUMBERS = (5, 10, 25, 50)
 ALONE_S = 5.0
 """Of the run, for selections one by one: MSH makes some 200,000 estimates for each second."""
 Found = tuple[Row, list[Row]]
@@ -28,17 +24,18 @@ def made_by(given: Traffic, cars: int, edge: float, window: Window | None = None
 
 
 def by_threshold(given: Traffic) -> Found:
-    """5.4: batches of 10 s."""
+    """5.4: in batches, as ``fig5-4.yaml`` says."""
     rows: list[Row] = []
-    for edge in EDGES_M:
-        made = made_by(given, CARS, edge)
-        whom = everyone(given, given.drivers(CARS), edge)
+    file = figure("5.4")
+    for edge in file.edges:
+        made = made_by(given, file.cars, edge, file.window)
+        whom = everyone(given, given.drivers(file.cars), edge)
         for heuristic in ("similarity", "neighbour"):
-            for value in THRESHOLDS:
-                outcome = play(made, threshold(value), heuristic, whom, BATCH)
+            for value in file.thresholds:
+                outcome = play(made, threshold(value), heuristic, whom, file.batching)
                 rows.append({"edge_m": edge, "heuristic": heuristic, "threshold": value, **outcome.row()})
-    wide = [row for row in rows if row["edge_m"] == EDGE_M]
-    small = [row for row in rows if row["edge_m"] == EDGES_M[0]]
+    wide = [row for row in rows if row["edge_m"] == max(file.edges)]
+    small = [row for row in rows if row["edge_m"] == min(file.edges)]
     return {
         "least_processed": min(row["processed"] for row in wide),
         "least_processed_500_m": min(row["processed"] for row in small),
@@ -51,24 +48,27 @@ def by_threshold(given: Traffic) -> Found:
 def by_heuristic(given: Traffic) -> Found:
     """5.5a: estimates, as the thesis prints the heuristics and with selections that overlap in time only."""
     rows: list[Row] = []
-    every = made_by(given, CARS, EDGE_M)
-    whom = everyone(given, given.drivers(CARS), EDGE_M)
+    file = figure("5.5")
+    batch = file.batching
+    every = made_by(given, file.cars, file.edge, file.window)
+    whom = everyone(given, given.drivers(file.cars), file.edge)
     ways: list[tuple[str, Batching, str, Times]] = [
         ("no reuse", ALONE, "none", "any"),
         ("MSH", ALONE, "similarity", "any"),
         ("MNH", ALONE, "neighbour", "any"),
         ("MSH, overlapping", ALONE, "similarity", "overlapping"),
         ("MNH, overlapping", ALONE, "neighbour", "overlapping"),
-        ("MSH, batches", BATCH, "similarity", "any"),
-        ("MNH, batches", BATCH, "neighbour", "any"),
+        ("MSH, batches", batch, "similarity", "any"),
+        ("MNH, batches", batch, "neighbour", "any"),
     ]
-    for value in (0.35, 0.5):
+    few = file.thresholds[:2]
+    for value in few:
         for name, batching, heuristic, times in ways:
             made = [each for each in every if batching != ALONE or each.at < ALONE_S]
             outcome = play(made, threshold(value, times), heuristic, whom, batching)
             rows.append({"way": name, "threshold": value, **outcome.row()})
     found: dict[str, Any] = {}
-    for value in (0.35, 0.5):
+    for value in few:
         here = {row["way"]: row for row in rows if row["threshold"] == value}
         msh = here["MSH"]
         for name in ("MNH", "MNH, overlapping"):
@@ -84,14 +84,15 @@ def by_heuristic(given: Traffic) -> Found:
 
 
 def by_number(given: Traffic) -> Found:
-    """5.5b: batches of 10 s, by number of queries; MNH beside the thesis' MSH."""
+    """5.5b: in batches, by number of queries; MNH beside the thesis' MSH."""
     rows: list[Row] = []
-    for cars in NUMBERS:
-        made = made_by(given, cars, EDGE_M)
-        whom = everyone(given, given.drivers(cars), EDGE_M)
+    file = figure("5.5")
+    for cars in file.numbers:
+        made = made_by(given, cars, file.edge, file.window)
+        whom = everyone(given, given.drivers(cars), file.edge)
         for heuristic in ("similarity", "neighbour"):
-            for value in (0.35, 0.5, 0.6):
-                outcome = play(made, threshold(value), heuristic, whom, BATCH)
+            for value in file.thresholds:
+                outcome = play(made, threshold(value), heuristic, whom, file.batching)
                 rows.append({"cars": cars, "heuristic": heuristic, "threshold": value, **outcome.row()})
     good = [row for row in rows if row["similarity"] > 0.65]
     best = min(good, key=lambda row: row["processed"])

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from statistics import fmean
 
 from benchmarks.radio.report import Row
-from benchmarks.reuse.covering import EDGE_M, Found, threshold
+from benchmarks.reuse.covering import Found, threshold
+from benchmarks.reuse.figure_files import figure
 from benchmarks.reuse.playing import Outcome, play
 from benchmarks.reuse.traffic import Made, Traffic, Window, is_slow
 from node_agent.apps.mcep.geometry import Point, Region
@@ -22,22 +23,21 @@ from node_agent.apps.mcep.reuse.results import Input, Key
 from node_agent.apps.mcep.reuse.similarity import Candidate
 
 TYPES = ("slow", "fast")
-CARS, SELECT_S = 15, 2.0
+SELECT_S = 2.0
 MOST = (1, 2, 4, 8, 14)
 DISTANCES_M = (1000.0, 2500.0, 10_000.0)
-FEW, LONG = 5, Window(300, 50)
-"""For predictions: windows that take longer than a covering period."""
 
 
 def by_neighbours(given: Traffic) -> Found:
     """5.6: each query joins the mean of slow vehicles with that of fast ones; both are shared alone."""
-    names = given.drivers(CARS)
+    file = figure("5.6")
+    names = given.drivers(file.cars)
     made = [
         each
         for who in names
         for type in TYPES
         for each in given.selections(
-            who, EDGE_M, Window(), is_slow if type == "slow" else _is_fast, f"{who}/{type}"
+            who, file.edge, Window(), is_slow if type == "slow" else _is_fast, f"{who}/{type}"
         )
     ]
     places = {each.seq: each.place for each in given.speeds if isinstance(each.place, Point)}
@@ -45,8 +45,10 @@ def by_neighbours(given: Traffic) -> Found:
     for away in DISTANCES_M:
         for most in MOST:
             pairs: list[tuple[Candidate, Candidate]] = []
-            selecting = Selecting(given, names, Reach(most, away, away))
-            outcome = play(made, threshold(0.5, "overlapping"), "neighbour", selecting.at, pairs=pairs)
+            selecting = Selecting(given, names, Reach(most, away, away), file.edge)
+            outcome = play(
+                made, threshold(file.threshold, "overlapping"), "neighbour", selecting.at, pairs=pairs
+            )
             rows.append(
                 {
                     "distance_m": away,
@@ -71,20 +73,20 @@ def _is_fast(event: Event) -> bool:
 class Selecting:
     """Vehicles move, and their queries choose neighbours every two seconds."""
 
-    def __init__(self, given: Traffic, names: list[str], reach: Reach) -> None:
-        self._given, self._names = given, names
+    def __init__(self, given: Traffic, names: list[str], reach: Reach, edge: float) -> None:
+        self._given, self._names, self._edge = given, names, edge
         self._here = Neighbourhood()
         self._next = 0.0
         for who in names:
             operators = tuple(Shareable(f"{who}/{type}", type, reach) for type in TYPES)
-            place, interest = given.crowd.place(who, 0.0), given.region(who, EDGE_M, 0.0)
+            place, interest = given.crowd.place(who, 0.0), given.region(who, edge, 0.0)
             self._here.enter(Graph(who, place, interest, operators))
 
     def at(self, t: float) -> tuple[Neighbours, Mapping[str, float]]:
         if t >= self._next:
             self._next = t + SELECT_S
             for who in self._names:
-                self._here.move(who, self._given.crowd.place(who, t), self._given.region(who, EDGE_M, t))
+                self._here.move(who, self._given.crowd.place(who, t), self._given.region(who, self._edge, t))
             for who in self._names:
                 self._here.select(who)
         return self._here.neighbours, self._here.priorities()
@@ -113,31 +115,33 @@ def joined_disparity(
 
 def by_prediction(given: Traffic) -> Found:
     """5.7: decided once a second, by the selection manager, with windows that take longer than that."""
-    names = given.drivers(FEW)
-    made = {who: given.selections(who, EDGE_M, LONG) for who in names}
+    file = figure("5.7")
+    least = Quality(file.threshold, file.threshold)
+    names = given.drivers(file.cars)
+    made = {who: given.selections(who, file.edge, file.window) for who in names}
     rows: list[Row] = []
-    complete = Settings(threshold(0.5), "neighbour")
+    complete = Settings(threshold(file.threshold), "neighbour")
     ways = {"complete only": complete} | {
-        name: Settings(Rules(Quality(0.5, 0.5), share=share), "neighbour", early=True)
+        name: Settings(Rules(least, share=share), "neighbour", early=True)
         for name, share in PREDICTIONS.items()
     }
     for name in ("optimistic", "pattern"):
-        rules = Rules(Quality(0.5, 0.5), share=PREDICTIONS[name], later=True)
+        rules = Rules(least, share=PREDICTIONS[name], later=True)
         ways[f"{name}, later"] = Settings(rules, "neighbour", early=True)
-    rules = Rules(Quality(0.5, 0.5), sure=0.9, later=True)
+    rules = Rules(least, sure=0.9, later=True)
     ways["90 % sure, later"] = Settings(rules, "neighbour", early=True)
     for name, settings in ways.items():
-        rows.append({"prediction": name, **predicted(given, made, settings).row()})
+        rows.append({"prediction": name, **predicted(given, made, settings, file.edge).row()})
     return {
         row["prediction"]: {"processed": row["processed"], "similarity": row["similarity"]} for row in rows
     }, rows
 
 
-def predicted(given: Traffic, made: Mapping[str, list[Made]], settings: Settings) -> Outcome:
+def predicted(given: Traffic, made: Mapping[str, list[Made]], settings: Settings, edge: float) -> Outcome:
     """Feeds selections to a manager second by second, as their events occur."""
     manager = SelectionManager(settings)
     for who in made:
-        manager.connect(Connected(who, given.region(who, EDGE_M, 0.0), ("b",)))
+        manager.connect(Connected(who, given.region(who, edge, 0.0), ("b",)))
     neighbours = all_of_a_type(dict.fromkeys(made, "mean"))
     every: dict[Key, Made] = {(who, m.candidate.number): m for who, all_ in made.items() for m in all_}
     outcome = Outcome()

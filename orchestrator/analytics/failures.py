@@ -65,7 +65,7 @@ def reason(error: BaseException) -> str:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     if isinstance(error, OverflowError | pa.ArrowException):
         return f"a value does not fit its column ({_first(str(error))})"
-    return f"Spark says: {_told_by_spark(str(error))}"
+    return f"Spark says: {_told_by_spark(str(error)) or type(error).__name__}"
 
 
 def _told_by_spark(text: str) -> str:
@@ -76,7 +76,7 @@ def _told_by_spark(text: str) -> str:
         line for line in lines if "Error: " in line and not line.startswith(("at ", "py4j.", "Caused by"))
     ]
     first = [line.removeprefix(": ") for line in lines if not line.startswith("An error occurred while")]
-    return one_line((python or causes[-1:] or first or ["nothing"])[-1 if python else 0], LONGEST_REASON)
+    return one_line((python or causes[-1:] or first or [""])[-1 if python else 0], LONGEST_REASON)
 
 
 def _first(text: str) -> str:

@@ -281,11 +281,12 @@ def _compute(
             from orchestrator.analytics.compute import compute
 
             tell("computing results", 0.7)
-            for run, result in compute(session, store, group):
-                kept = store.results(run.run)
-                kept.parent.mkdir(parents=True, exist_ok=True)
-                document = {"stamp": stamps[run.run], **result}
-                write_atomic(kept, json.dumps(document, separators=(",", ":")).encode())
+            with store.reading():
+                for run, result in compute(session, store, group):
+                    kept = store.results(run.run)
+                    kept.parent.mkdir(parents=True, exist_ok=True)
+                    document = {"stamp": stamps[run.run], **result}
+                    write_atomic(kept, json.dumps(document, separators=(",", ":")).encode())
 
         _take_in_and_then(missing, tell, connect, computing)
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.analytics.layout import VERSION, tables_of
 from orchestrator.errors import BadInput, RoveError
+from orchestrator.results.contribution import Table
 from orchestrator.results.inputs import runs_in, unique
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]{0,15})://([A-Za-z0-9_.:@-]*)(/[^\x00-\x1f\x7f]*)?")
 _MODE = "spark.sql.sources.partitionOverwriteMode"
@@ -54,6 +55,20 @@ def parse_target(text: str) -> Target:
     return Target(text.strip().rstrip("/"), found[1])
 
 
+def require_elsewhere(target: Target, directories: Sequence[Path]) -> None:
+    """Refuses a folder beside or among these runs: there Rove keeps tables of its own, which readers of
+    Parquet would take for the same. Raises BadInput.
+    """
+    if target.scheme != "file":
+        return
+    place = Path("/", target.url.removeprefix("file:").lstrip("/"))
+    for root in {directory.resolve().parent.parent for directory in directories}:
+        if place.resolve().is_relative_to(root):
+            raise BadInput(
+                f"{target.url} is inside the runs' directory {root}: publish tables to another place"
+            )
+
+
 def publish_tables(spark: "SparkSession", directories: Sequence[Path], target: Target) -> None:
     """Writes the tables of these runs. They have been made before. Raises RoveError."""
     from py4j.protocol import Py4JError
@@ -72,16 +87,14 @@ def publish_tables(spark: "SparkSession", directories: Sequence[Path], target: T
         for root in dict.fromkeys(run.directory.path.parent.parent for run in runs):
             group = [run for run in runs if run.directory.path.parent.parent == root]
             store, names = TableStore(root), [run.run for run in group]
-            for table in tables_of(group):
-                table_name = table.name
-                rows = store.read(spark, table.name, names)
-                place = f"{target.url}/v{VERSION}/{table.name}"
-                ordered = rows.repartition("run").sortWithinPartitions("run", *table.order)
-                ordered.write.mode("overwrite").option("compression", "zstd").partitionBy("run").parquet(
-                    place
-                )
-                empty = [run for run in names if not store.paths(TABLES, table.name, [run])]
-                _remove(spark, [f"{place}/run={run}" for run in empty])
+            with store.reading():
+                for table in tables_of(group):
+                    table_name = table.name
+                    rows = store.read(spark, table.name, names)
+                    place = f"{target.url}/v{VERSION}/{table.name}"
+                    _write(rows, table, place)
+                    empty = [run for run in names if not store.paths(TABLES, table.name, [run])]
+                    _remove(spark, [f"{place}/run={run}" for run in empty])
     except (PySparkException, Py4JError) as error:
         raise RoveError(
             f"the table {table_name} cannot be published to {target.url}: {_advice(target, reason(error))};"
@@ -89,6 +102,11 @@ def publish_tables(spark: "SparkSession", directories: Sequence[Path], target: T
         ) from error
     finally:
         spark.conf.set(_MODE, str(before))
+
+
+def _write(rows: "DataFrame", table: Table, place: str) -> None:
+    ordered = rows.repartition("run").sortWithinPartitions("run", *table.order)
+    ordered.write.mode("overwrite").option("compression", "zstd").partitionBy("run").parquet(place)
 
 
 def _remove(spark: "SparkSession", places: Sequence[str]) -> None:

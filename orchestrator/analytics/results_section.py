@@ -17,7 +17,7 @@ LOG_COLUMNS = ("records", "missing", "corrupt_lines", "refused")
 
 def results(view: View) -> str:
     groups = view.groups
-    metrics = [each for each in _metrics(view.kind) if any(each.name in cell["metrics"] for cell in groups)]
+    metrics = [each for each in _metrics(view.kind) if each.is_known(groups)]
     compared = [metric for metric in metrics if metric.gain and any("versus" in cell for cell in groups)]
     counts = {cell["n"] for cell in groups}
     headings = ["" if len(groups) > 1 else "run", *(_heading(metric.report) for metric in metrics)]

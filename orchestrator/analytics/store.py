@@ -1,8 +1,8 @@
 """Stores what was read from runs, and the tables made of it, in the folder that ``place`` names.
 
 ``records/`` has a run's records in columns, ``<table>/`` the tables; files hold rows of several runs. The log
-(``log``) names the files that count: a run's tables are complete, or not there. Everything in here is derived
-and may be deleted at any time.
+(``log``) names the files that count: a run's tables are complete, or not there. Files that no longer count
+are removed when nobody reads. Everything in here is derived and may be deleted at any time.
 """
 
 import fcntl
@@ -39,6 +39,8 @@ SMALL_BYTES = 8 * 2**20
 """When a kind of rows has more than so many files smaller than this, they are put together."""
 BATCH_ROWS = 262_144
 """Rows that are read at a time."""
+READERS = "readers"
+"""A file that all who read the store lock together."""
 _LEAVING_S = 3.0
 _QUIET_S = 0.2
 
@@ -61,13 +63,7 @@ class TableStore(StorePlace):
         """
         staging = self.root / "staging"
         own = staging / secrets.token_hex(8)
-        try:
-            self._make_private()
-            self._refuse_links()
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-            lock = os.open(self.root / "lock", flags, 0o644)
-        except OSError as error:
-            raise RoveError(f"cannot keep tables in {self.root}: {error.strerror}") from error
+        lock = self._lock_file("lock")
         try:
             _acquire(lock, self.root)
             shutil.rmtree(staging, ignore_errors=True)
@@ -81,6 +77,34 @@ class TableStore(StorePlace):
             shutil.rmtree(staging, ignore_errors=True)
         finally:
             os.close(lock)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Keeps the files that the log names now: another analysis may replace them meanwhile, but does not
+        remove them.
+        """
+        lock = self._lock_file(READERS)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH)  # held the other way only while files are removed
+            yield
+        finally:
+            os.close(lock)
+
+    def make_place(self) -> None:
+        """Makes the folder of the store, if it is missing. Raises RoveError."""
+        try:
+            self._make_private()
+            self._refuse_links()
+        except OSError as error:
+            raise RoveError(f"cannot keep tables in {self.root}: {error.strerror}") from error
+
+    def _lock_file(self, name: str) -> int:
+        self.make_place()
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        try:
+            return os.open(self.root / name, flags, 0o644)
+        except OSError as error:
+            raise RoveError(f"cannot keep tables in {self.root}: {error.strerror}") from error
 
     def _make_private(self) -> None:
         """Makes the store private:
@@ -101,11 +125,18 @@ class TableStore(StorePlace):
                 raise RoveError(f"cannot keep tables in {self.root}: {path} is a link: remove it")
 
     def _sweep(self, state: State) -> None:
-        """Removes files that do not count."""
-        named = {file.path for file in state.files}
-        for path in self.root.glob("*/*.parquet"):
-            if path.relative_to(self.root).as_posix() not in named:
-                path.unlink(missing_ok=True)
+        """Removes files that do not count, unless somebody reads: then the next change does."""
+        lock = self._lock_file(READERS)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            named = {file.path for file in state.files}
+            for path in self.root.glob("*/*.parquet"):
+                if path.relative_to(self.root).as_posix() not in named:
+                    path.unlink(missing_ok=True)
+        except BlockingIOError:
+            return
+        finally:
+            os.close(lock)
 
     def commit(
         self, layer: str, fresh: Sequence[Fresh], marks: Mapping[str, Mapping[str, str]], staging: Path

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.api.runs import RUNS_DIR, Reference, Runs, directories_of, load
-from orchestrator.errors import BadInput
+from orchestrator.errors import BadInput, clear_errors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +26,8 @@ def compare(
         for thing in things
         for directory in (thing.directories if isinstance(thing, Runs) else directories_of([thing], runs_dir))
     ]
-    return ComparedRuns(side_by_side(directories, list(labels), lambda paths: load(*paths).close()))
+    with clear_errors():
+        return ComparedRuns(side_by_side(directories, list(labels), lambda paths: load(*paths).close()))
 
 
 class ComparedRuns:

@@ -1,6 +1,7 @@
 """Runs and sweeps as frames: every table in Spark and in pandas, metrics with one row a run."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from functools import reduce
 from os import PathLike
 from pathlib import Path
@@ -8,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.api.sessions import SESSION
-from orchestrator.errors import BadInput, RoveError
+from orchestrator.errors import BadInput, RoveError, clear_errors
 from orchestrator.results import registry
 from orchestrator.results.inputs import runs_in, unique
 from orchestrator.results.rows import run_rows
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from orchestrator.analytics.pipeline import Analysis
+    from orchestrator.analytics.store import TableStore
 
 Reference = str | PathLike[str]
 """A run or sweep: its directory, its id, the name of its experiment (the latest run), or ``latest``."""
@@ -45,10 +47,13 @@ class Runs:
     def __init__(self, directories: Sequence[RunDirectory]) -> None:
         self.directories = tuple(directories)
         self._spark: SparkSession | None = None
+        self._stores: dict[Path, TableStore] = {}
+        self._reading = ExitStack()
         self._is_closed = False
-        self._members = unique([run for each in directories for run in runs_in(each.path)])
         try:
-            self._analysis = self._analyse()
+            with clear_errors():
+                self._members = unique([run for each in directories for run in runs_in(each.path)])
+                self._analysis = self._analyse()
         except BaseException:
             self.close()
             raise
@@ -92,13 +97,11 @@ class Runs:
         """Returns a table of these runs in Spark. It can be used until the runs are closed."""
         if name not in registry.tables():
             raise BadInput(f"there is no table {name!r}: there are {', '.join(registry.tables())}")
-        from orchestrator.analytics.store import TableStore
-
         spark = self.spark
         by_root: dict[Path, list[str]] = {}
         for run in self._members:
             by_root.setdefault(run.directory.path.parent.parent, []).append(run.run)
-        parts = [TableStore(root).read(spark, name, runs) for root, runs in by_root.items()]
+        parts = [self._store(root).read(spark, name, runs) for root, runs in by_root.items()]
         return reduce(lambda one, other: one.unionByName(other), parts)
 
     def pandas(self, name: str) -> "pd.DataFrame":
@@ -118,7 +121,8 @@ class Runs:
 
     def report(self) -> list[Path]:
         """Writes the reports, and returns where they are."""
-        return [self._analysis.write_report(each.path) for each in self.directories]
+        with clear_errors():
+            return [self._analysis.write_report(each.path) for each in self.directories]
 
     @property
     def spark(self) -> "SparkSession":
@@ -132,9 +136,20 @@ class Runs:
     def close(self) -> None:
         """Gives the Spark session back; the last who does stops it. Frames of pandas stay usable."""
         self._is_closed = True
+        self._reading.close()
         if self._spark is not None:
+            SESSION.release(self._spark)
             self._spark = None
-            SESSION.release()
+
+    def _store(self, root: Path) -> "TableStore":
+        """Returns a store whose files stay as long as these runs are open: frames read them late."""
+        from orchestrator.analytics.store import TableStore
+
+        if root not in self._stores:
+            store = TableStore(root)
+            self._reading.enter_context(store.reading())
+            self._stores[root] = store
+        return self._stores[root]
 
     def _analyse(self) -> "Analysis":
         from orchestrator.analytics import pipeline

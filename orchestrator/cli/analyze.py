@@ -90,12 +90,14 @@ def _analyze_some(
     as_json: bool,
 ) -> None:
     from orchestrator.analytics import pipeline
-    from orchestrator.analytics.publishing import parse_target, publish_tables
+    from orchestrator.analytics.publishing import parse_target, publish_tables, require_elsewhere
     from orchestrator.cli.results import show_summaries
 
     target = parse_target(publish) if publish else None
     directories = [resolve(reference, runs_dir) for reference in runs]
     places = [each.path for each in directories]
+    if target:
+        require_elsewhere(target, places)
     try:
         with (
             step(errors, "analysis") as progress,

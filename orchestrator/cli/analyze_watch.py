@@ -5,7 +5,9 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from types import FrameType
 from typing import Any
 
@@ -25,19 +27,24 @@ def take_in(
     root: Path, master: str | None, conf: list[str] | None, as_json: bool, *, and_go_on: bool
 ) -> None:
     """Takes in what is new under ``root``, and goes on until Ctrl-C if asked to."""
-    from orchestrator.analytics.streaming.query import Taker, take_in_new
+    from orchestrator.analytics.streaming.query import Taker, require_free, take_in_new
 
     if not root.is_dir():
         raise BadInput(f"there are no runs under {root} yet: start one with rove run FILE")
+    require_free(root)
     os.nice(_NICENESS)
     with chosen_session(master, conf, [], folder=root, needed=True) as spark:
         assert spark is not None
-        taker = Taker(root, spark, _steps(), _json_line if as_json else _shown, _told)
+        ending = Event()
+        output = _Output(_json_line if as_json else _shown, ending.set)
+        taker = Taker(root, spark, _steps(), output, _told, ending)
         if and_go_on:
             errors.print(f"{root}: each run is analysed when it has ended. Ctrl-C ends this.", markup=False)
-        with _ended_by_signals(taker.ending.set):
+        with _ended_by_signals(ending.set):
             take_in_new(taker, and_go_on=and_go_on)
-    if taker.ending.is_set():
+    if output.closed is not None:
+        raise output.closed
+    if ending.is_set():
         errors.print("Ended; what was taken in stays, and the next time goes on from there.")
         raise typer.Exit(EXIT_INTERRUPTED)
 
@@ -53,6 +60,22 @@ def _steps() -> Callable[[str, float], None]:
             errors.print(f"{fraction:4.0%} {stage}", markup=False, style="dim")
 
     return tell
+
+
+@dataclass
+class _Output:
+    """Prints results, and ends the command when nobody reads them any more. ``closed``: what said so."""
+
+    show: Callable[[Path, dict[str, Any]], None]
+    end: Callable[[], None]
+    closed: BrokenPipeError | None = None
+
+    def __call__(self, directory: Path, summary: dict[str, Any]) -> None:
+        try:
+            self.show(directory, summary)
+        except BrokenPipeError as error:
+            self.closed = error
+            self.end()
 
 
 def _shown(directory: Path, summary: dict[str, Any]) -> None:

@@ -32,7 +32,7 @@ from orchestrator.cli.sweep import sweep
 from orchestrator.cli.top import top
 from orchestrator.cli.up import up
 from orchestrator.cli.validate import validate
-from orchestrator.errors import BadInput, RoveError, system_error_text
+from orchestrator.errors import RoveError, clear_errors
 
 app = typer.Typer(
     name="rove",
@@ -65,24 +65,14 @@ def reporting_failure(verb: Callable[..., None]) -> Callable[..., None]:
     @wraps(verb)
     def telling(**parameters: Any) -> None:
         try:
-            _without_system_errors(verb, parameters)
+            with clear_errors(parameters.get("runs_dir", "")):
+                verb(**parameters)
         except RoveError as error:
             if parameters.get("as_json"):
                 print_json({"error": _document(error)})
             raise
 
     return telling
-
-
-def _without_system_errors(verb: Callable[..., None], parameters: dict[str, Any]) -> None:
-    try:
-        verb(**parameters)
-    except BrokenPipeError:
-        raise  # the reader of the output has gone
-    except ExtensionError as error:
-        raise BadInput(str(error)) from error
-    except OSError as error:
-        raise RoveError(system_error_text(error, parameters.get("runs_dir", ""))) from error
 
 
 def _document(error: RoveError) -> dict[str, Any]:

@@ -22,20 +22,28 @@ def contacts_of(cell: "Cell") -> "ContactPlan | None":
 
 
 def show_contacts(plan: "ContactPlan") -> None:
-    from orchestrator.contacts.chart import axis, chart_rows
+    from orchestrator.contacts.chart import ALWAYS, axis, chart_rows
 
+    rows = [row for row in chart_rows(plan, 1) if row.facts != ALWAYS]
+    always = len(plan.links) - len(rows)
+    if not rows:
+        console.print(f"\n[bold]Contacts[/] all {always} links are always up")
+        return
     console.print(f"\n[bold]Contacts[/] in {plan.until:g} s: who meets whom when")
-    names = max(len(f"{link.a} – {link.b}") for link in plan.links)
+    names = max(len(row.link) for row in rows)
     room = console.width - names - 2
     beside = room - _FACTS_WIDTH - 2 >= _LEAST_WIDTH
     width = max(room - _FACTS_WIDTH - 2 if beside else room, _LEAST_WIDTH)
     console.print(f"{'':{names}}  {axis(plan.until, width)}", highlight=False, markup=False)
-    for link, drawn, facts in chart_rows(plan, width)[:_MOST_LINKS]:
+    drawn_rows = [row for row in chart_rows(plan, width) if row.facts != ALWAYS]
+    for link, drawn, facts in drawn_rows[:_MOST_LINKS]:
         line = f"{link:{names}}  {drawn}" + (f"  {facts}" if beside else f"\n{'':{names}}  {facts}")
         console.print(line, highlight=False, markup=False, soft_wrap=True)
-    if len(plan.links) > _MOST_LINKS:
-        more = len(plan.links) - _MOST_LINKS
+    if len(rows) > _MOST_LINKS:
+        more = len(rows) - _MOST_LINKS
         console.print(f"… and {more} more: --json lists them all, --contacts FILE.svg draws them")
+    if always:
+        console.print(f"and {always} links that are always up")
 
 
 def contacts_document(plan: "ContactPlan") -> dict[str, Any]:

@@ -132,6 +132,11 @@ def _figures(app: AppSummary) -> list[str]:
             found.append(f"at most {_duration(app.worst)} late")
         if app.late:
             found.append(f"{app.late} later than promised")
+    elif app.situations is not None:
+        found.append(f"{app.situations:,} situation{'' if app.situations == 1 else 's'}")
+        if app.worst is not None:
+            found.append(f"at most {_duration(app.worst)} late")
+        found.append(f"{app.moves:,} switch{'' if app.moves == 1 else 'es'}")
     elif app.flows:
         if app.goodput is not None:
             found.append(f"{_bits(app.goodput)} of {_bits(app.offered or 0.0)} received")

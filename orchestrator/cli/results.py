@@ -146,10 +146,10 @@ def notes(summary: Mapping[str, Any]) -> list[str]:
 
 def _columns(kind: str, figures: Sequence[Mapping[str, Any]]) -> Iterator[_Column]:
     """Those that metrics declare, as far as some of the cells have them."""
-    declared = [(each.console, each.name) for each in registry.metrics(kind).values() if each.console]
+    declared = [(each.console, each) for each in registry.metrics(kind).values() if each.console]
     for column, metric in sorted(declared, key=lambda each: each[0].place):
-        if any(metric in found["metrics"] for found in figures):
-            yield _column(column, metric, figures)
+        if metric.is_known(figures):
+            yield _column(column, metric.name, figures)
 
 
 def _column(column: Column, metric: str, figures: Sequence[Mapping[str, Any]]) -> _Column:

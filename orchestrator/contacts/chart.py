@@ -7,6 +7,7 @@ from typing import NamedTuple
 from orchestrator.contacts.plan import FOREVER, ContactLink, ContactPlan
 
 UP, PARTLY, DOWN = "█", "▌", "·"
+ALWAYS = "always up"
 _LEFT, _WIDTH, _ROW, _TOP = 150, 900, 18, 30
 
 
@@ -41,7 +42,7 @@ def facts_of(link: ContactLink, plan: ContactPlan) -> str:
     if not link.contacts:
         return "no contact in this time"
     if link.contacts[0].down >= FOREVER:
-        return "always up"
+        return ALWAYS
     count, longest = len(link.contacts), link.longest_down(plan.until)
     return (
         f"{count} contact{'s' if count != 1 else ''}, up {share:.0%}, "

@@ -60,7 +60,8 @@ class AppSummary(Struct, frozen=True):
     ``loss``, ``delivered`` and ``waiting`` are those of the channel ``total``; a loss that means little yet
     is None. ``more_paths``: how many are not in ``paths``. ``ended``: flows that have sent everything.
     ``detections``: of events; None where there are no patterns. Of these, ``late`` came later than promised,
-    and ``worst`` is the largest delay in seconds; ``waiting`` counts messages for neighbours.
+    and ``worst`` is the largest delay in seconds; ``waiting`` counts messages for neighbours. ``situations``:
+    around moving objects; None where there are no such queries. ``moves``: switches of their interests.
     """
 
     name: str
@@ -80,6 +81,8 @@ class AppSummary(Struct, frozen=True):
     detections: int | None = None
     late: int = 0
     worst: float | None = None
+    situations: int | None = None
+    moves: int = 0
 
 
 class Summary(Struct, frozen=True):
@@ -175,6 +178,8 @@ class Watch:
             return self._flows(name, app["kind"], view["flows"])
         if "patterns" in view:
             return self._detections(name, app["kind"])
+        if "situations" in view:
+            return self._situations(name, app["kind"])
         if "operators" not in view:
             return AppSummary(name, app["kind"])
         total = (self.state.last("total", "", name) or Change(0.0, "", "", "", {})).value
@@ -281,6 +286,17 @@ class Watch:
             detections=sum(value["count"] for value in found),
             late=sum(value["late"] for value in found),
             worst=max(delays, default=None),
+        )
+
+    def _situations(self, name: str, kind: str) -> AppSummary:
+        found = [value for value in self.state.of("situation", name).values() if value]
+        return AppSummary(
+            name=name,
+            kind=kind,
+            waiting=sum(v["waiting"] for v in self.state.of("served", name).values() if v),
+            worst=max((value["worst"] for value in found), default=None),
+            situations=sum(value["count"] for value in found),
+            moves=sum(value["epoch"] for value in self.state.of("region", name).values() if value),
         )
 
     def _flows(self, name: str, kind: str, flows: Sequence[Mapping[str, Any]]) -> AppSummary:

@@ -14,7 +14,7 @@ A package offers it by an entry point of the group ``rove.analytics``. Functions
 matplotlib import them when they are called, or are given by ``Later``.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -110,6 +110,7 @@ class Metric:
     ``shape`` is its type. A single number can be used in ``expect:``; for other types, set ``expect`` to
     False. ``averaged``: sweeps show its mean over seeds. ``compared``: sweeps also show its ratio to that at
     the least value of a ``Factor``. ``activity``: a value above 0 shows that the application did something.
+    ``optional``: tables leave it out where no run has it.
     ``meaning``: a word and a short explanation for the report. ``gain``: what the ratio is one of, for the
     report's heading. ``headline``: the ratio is also said in words, on the console and in the report:
     ``in_words`` stands between the names of the two cells.
@@ -133,6 +134,13 @@ class Metric:
     headline: bool = False
     in_words: str = "has {times} the {what} of"
     meaning: tuple[str, str] | None = None
+
+    def is_known(self, cells: Iterable[Mapping[str, Any]]) -> bool:
+        """Whether a table of these cells has a column of it."""
+        found = [cell["metrics"][self.name] for cell in cells if self.name in cell["metrics"]]
+        if not self.optional:
+            return bool(found)
+        return any(each and each["mean"] is not None for each in found)
 
 
 @dataclass(frozen=True, eq=False)

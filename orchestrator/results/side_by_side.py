@@ -187,7 +187,10 @@ def _kinds(group: Group) -> dict[str, str]:
 
 
 def _of_app(app: str, kind: str, groups: Sequence[Group]) -> Document:
-    metrics = [each for each in registry.metrics(kind).values() if each.compared]
+    every = registry.metrics(kind).values()
+    metrics = [each for each in every if each.compared] or [
+        each for each in every if each.console is not None
+    ]
     rows = {metric.name: _of_metric(app, metric, groups) for metric in metrics}
     known = {name: row for name, row in rows.items() if any(cell["n"] for cell in row["groups"])}
     if not known:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal, get_args, get_origin
 
+import yaml
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
@@ -71,7 +72,11 @@ def _translated(error: dict[str, Any], at: Place, model: type[Section]) -> Itera
         bound, words = _BOUNDS[kind]
         yield Finding(at, f"{shown(value)} {words} {context[bound]}")
     elif kind in _EXPECTED:
-        yield Finding(at, f"{shown(value)}: expected {_EXPECTED[kind]}")
+        yield Finding(at, f"{shown(value)}: expected {_EXPECTED[kind]}", _example(model, error["loc"]))
+    elif kind == "too_short":
+        has, needs = context["actual_length"], context["min_length"]
+        text = "is empty" if not has else f"has only {has} of at least {needs} entries"
+        yield Finding(at, text, _example(model, error["loc"]))
     else:
         yield Finding(at, f"{shown(value)} cannot be used here")
 
@@ -111,8 +116,15 @@ def _example(model: type[Section], location: tuple[str | int, ...]) -> str:
     for found in _models_at(model, location[:-1]):
         field = found.model_fields.get(key)
         if field is not None and field.examples:
-            return f"for example {key}: {field.examples[0]}"
+            return f"for example {key}: {_in_one_line(field.examples[0])}"
     return ""
+
+
+def _in_one_line(example: Any) -> str:
+    """An example as one writes it in a file."""
+    if not isinstance(example, dict | list):
+        return str(example)
+    return yaml.safe_dump(example, default_flow_style=True, sort_keys=False, width=1000).strip()
 
 
 def _choices_hint(model: type[Section], location: tuple[str | int, ...], key: str) -> str:

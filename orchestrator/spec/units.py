@@ -96,7 +96,7 @@ class Quantity:
         return f"write it like {listed(self.examples)}"
 
     def _say(self, number: float) -> str:
-        return f"{number:,.12g} {self.base}"
+        return f"{number:,.12g} {self.base}".rstrip()
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_before_validator_function(self.read, handler(source))

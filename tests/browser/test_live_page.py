@@ -394,7 +394,7 @@ def test_moving_interests_are_shown_with_situations_regions_and_brokers(page: Pa
         go(page, server.url("?run=x#t=25"))
         expect(page.get_by_test_id("situations")).to_contain_text("near around n01")
         expect(page.get_by_test_id("situations")).to_contain_text("1 min 15 s")
-        expect(page.get_by_test_id("situations")).to_contain_text("400 m around (100, 250) m")
+        expect(page.get_by_test_id("situations")).to_contain_text("(100, 250) ± 400 m")
         expect(page.get_by_test_id("brokers")).to_contain_text("345")
 
 

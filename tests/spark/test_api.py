@@ -55,6 +55,18 @@ def test_a_sweep_and_a_run_are_loaded_together(spark: SparkSession, runs_dir: Pa
     assert spark.range(3).count() == 3  # somebody else's session goes on
 
 
+def test_frames_stay_while_another_analysis_replaces_the_tables(spark: SparkSession, tmp_path: Path) -> None:
+    run = known_run(tmp_path, run="one").write()
+    with load(run, runs_dir=tmp_path) as runs:
+        tuples = runs.table("tuples")
+        before = tuples.count()
+        segment = next((run / "nodes" / "n9" / "segments").iterdir())
+        segment.write_bytes(segment.read_bytes())  # changed
+        with load(run, runs_dir=tmp_path) as again:
+            assert again.table("tuples").count() == tuples.count() == before > 0
+            assert len(list((tmp_path / ".tables").glob("*/tuples/*"))) == 2
+
+
 def test_comparisons_are_those_of_the_verb(runs_dir: Path) -> None:
     found = compare("quickstart", runs_dir=runs_dir)
     assert str(found).startswith("k = 3 has 1.68 × the goodput of k = 1 (95 % interval ")

@@ -7,6 +7,7 @@ from typing import Any
 from node_agent.apps.dataflow.events import (
     LinkCost,
     LinkLost,
+    MigrationStep,
     OperatorFault,
     QueueSample,
     RouteDecision,
@@ -47,8 +48,20 @@ CONNECTIONS_LOST = "rove_connections_lost_total"
 SPILL = "rove_spill_bytes"
 SPILL_REFUSED = "rove_spill_refused_total"
 FAULTS = "rove_operator_faults_total"
+MIGRATIONS = "rove_migration_steps_total"
+MIGRATED = "rove_migrated_bytes_total"
 
 OTHER = "other"
+MIGRATION_STEPS = (
+    "ordered",
+    "began",
+    "state_kept",
+    "handed_over",
+    "took_over",
+    "took_back",
+    "finished",
+    "gone",
+)
 DROP_REASONS = (
     "absorbed",
     "dead_letter",
@@ -135,6 +148,19 @@ METRICS = (
         f"Inputs that an operator could not use, by reason: {', '.join(FAULT_REASONS)} or {OTHER}.",
         ("replica", "reason"),
     ),
+    Metric(
+        MIGRATIONS,
+        _COUNTER,
+        f"Steps of an operator's migrations on this node: {', '.join(MIGRATION_STEPS)} or {OTHER}.",
+        ("replica", "step"),
+    ),
+    Metric(
+        MIGRATED,
+        _COUNTER,
+        "Bytes of state, input and results that came to this node with an operator.",
+        ("replica",),
+        "bytes",
+    ),
     *FACE_METRICS,
 )
 
@@ -167,6 +193,8 @@ class DataflowTally:
         self._connections_lost: Counter[tuple[str, str, str]] = Counter()
         self._spill: Any = None
         self._faults: Counter[tuple[str, str]] = Counter()
+        self._migrations: Counter[tuple[str, str]] = Counter()
+        self._migrated: Counter[tuple[str]] = Counter()
         self._faces = FaceTally()
         self._takes: dict[str, Callable[[Any, int], None]] = {
             tag_of(TupleEmitted): self._emit,
@@ -182,6 +210,7 @@ class DataflowTally:
             tag_of(LinkLost): self._lose_connection,
             tag_of(SpillSample): self._spilled,
             tag_of(OperatorFault): self._fault,
+            tag_of(MigrationStep): self._migrate,
             **self._faces.takes,
         }
 
@@ -217,6 +246,8 @@ class DataflowTally:
             yield Sample(SPILL, (), self._spill.size)
             yield Sample(SPILL_REFUSED, (), self._spill.refused)
         yield from _counted(FAULTS, self._faults)
+        yield from _counted(MIGRATIONS, self._migrations)
+        yield from _counted(MIGRATED, self._migrated)
         yield from self._faces.samples()
 
     def _route_samples(self) -> Iterator[Sample]:
@@ -291,6 +322,11 @@ class DataflowTally:
 
     def _fault(self, record: Any, t_ns: int) -> None:
         self._faults[record.replica, _among(FAULT_REASONS, record.reason)] += 1
+
+    def _migrate(self, record: Any, t_ns: int) -> None:
+        self._migrations[record.replica, _among(MIGRATION_STEPS, record.step)] += 1
+        if record.step == "took_over":
+            self._migrated[(record.replica,)] += record.size
 
 
 def _among(known: tuple[str, ...], reason: str) -> str:

@@ -79,8 +79,8 @@ class Interest:
         self._role: BrokerRole | ClientRole
         try:
             deployment = deployment_of(config.settings)
-            role = BrokerRole if self._is_broker else ClientRole
-            self._role = role(config, around.record)
+            broker = partial(BrokerRole, tick_s=TICK_S)
+            self._role = (broker if self._is_broker else ClientRole)(config, around.record)
         except (McepError, ValueError) as error:
             raise AppUnusable(str(error)) from error
         self._peers = frozenset(peers_of(config))
@@ -255,7 +255,7 @@ class Interest:
     def _look_for_stalls(self) -> None:
         if not isinstance(self._role, BrokerRole) or self._opened_ns is None or self._distrusted:
             return
-        arrived, now_ns = self._role.broker.arrived, self._around.port.now_ns()
+        arrived, now_ns = self._role.broker.reached, self._around.port.now_ns()
         if arrived != self._progress[0]:
             self._progress = arrived, now_ns
             self._tell("")

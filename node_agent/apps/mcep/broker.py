@@ -27,7 +27,8 @@ from node_agent.apps.mcep.messages import (
 )
 from node_agent.apps.mcep.model import Event, Query
 from node_agent.apps.mcep.moving.messages import Happened, Moves
-from node_agent.apps.mcep.progress import Progress
+from node_agent.apps.mcep.moving.operators import MovingOperators
+from node_agent.apps.mcep.progress import GONE, Progress
 from node_agent.apps.mcep.reuse.deciding import Deciding
 from node_agent.apps.mcep.reuse.offers import Covered, Offered
 from node_agent.apps.mcep.reusing.on_broker import SharedSelections
@@ -42,10 +43,16 @@ GRAPH = re.compile(r"(.+)/[1-9][0-9]{0,9}")
 
 
 class Broker:
-    def __init__(self, name: str, deployment: Deployment) -> None:
+    """``patience``: for how many ticks best effort waits for a client or a broker that says nothing; None:
+    for as long as it takes."""
+
+    def __init__(self, name: str, deployment: Deployment, patience: int | None = None) -> None:
         self.name, self.deployment = name, deployment
+        self._patience = patience
+        self._is_strict = any(each.query.policy.is_strict for each in deployment.queries)
         self.brokers = deployment.brokers
         self._clients = frozenset(deployment.clients)
+        self._moves = any(each.migration is not None for each in deployment.queries)
         self._progress = Progress(deployment.clients)
         self._numbers: dict[str, int] = {}
         """By client, the number of its last event here."""
@@ -54,9 +61,14 @@ class Broker:
         self._site = Site(name, deployment.brokers, Storage(deployment.ttl), self._send, lambda: self.arrived)
         self._sharing: SharedSelections | None = None
         if deployment.reuse is not None:
-            self._sharing = SharedSelections(deployment.reuse, deployment.queries, self._site)
+            self._sharing = SharedSelections(
+                deployment.reuse, deployment.queries, self._site, lambda: self._progress.ready
+            )
             self._site.sharing = self._sharing
         self._site.now = lambda: self._progress.latest
+        self._site.boxes = deployment.areas.boxes
+        self._here: set[str] = set()
+        """Clients that speak to this broker, as it was the last to hear."""
         self._queries = {each.name: each for each in deployment.queries}
         self._groups = {group[0].name: group for group in deployment.groups}
         self._runs: dict[str, Run] = {}
@@ -87,6 +99,11 @@ class Broker:
         return self._progress.arrived
 
     @property
+    def reached(self) -> float:
+        """The same of the clients that this broker still waits for."""
+        return self.arrived if self._is_strict else self._progress.ready
+
+    @property
     def waits_for(self) -> tuple[str, ...]:
         """The clients without whose word nothing goes on."""
         return tuple(self._progress.slowest())
@@ -98,6 +115,11 @@ class Broker:
     @property
     def runs(self) -> tuple[str, ...]:
         return tuple(self._runs)
+
+    @property
+    def moving(self) -> dict[str, MovingOperators]:
+        """By query, what this broker does for operators that move."""
+        return {name: run.moving for name, run in self._runs.items() if run.moving is not None}
 
     def query(self, name: str) -> Query:
         return self._queries[name].query
@@ -147,13 +169,21 @@ class Broker:
             home.look()
         if self._sharing is not None:
             self._sharing.look()
-        for run in self._runs.values():
-            if run.moving is not None:
-                run.moving.tick()
+        for moving in self.moving.values():
+            moving.tick()
+        if self._patience is not None:
+            self._hurry(self._patience)
         found = self._drain()
         news = tuple(self._progress.news().items())
-        self._site.storage.expire(min([self.arrived, *(each.needed_since() for each in self._runs.values())]))
+        self._site.storage.expire(min([self.reached, *(each.needed_since() for each in self._runs.values())]))
         return found + [(each, Known(news)) for each in self.brokers if each != self.name and news]
+
+    def _hurry(self, patience: int) -> None:
+        self._progress.look(patience)
+        for run in list(self._runs.values()):
+            if run.hurries:
+                run.progress(self._progress.ready)
+                run.look(patience)
 
     def _send(self, to: str, said: Said) -> None:
         if to == self.name:
@@ -224,7 +254,19 @@ class Broker:
             else:
                 self._site.refused += 1
 
+    def _note_visits(self, upto: Iterable[tuple[str, float]], *, itself: bool) -> None:
+        """Operators that move want to know where clients go."""
+        for client, t in upto if self._moves else ():
+            if not itself:
+                self._here.discard(client)
+            elif client not in self._here and t < GONE:
+                self._here.add(client)
+                for moving in self.moving.values():
+                    moving.visited(client, t)
+
     def _hear(self, upto: Iterable[tuple[str, float]], *, itself: bool) -> None:
+        upto = tuple(upto)
+        self._note_visits(upto, itself=itself)
         if self._progress.hear_all(upto, itself=itself):
             for run in self._runs.values():
                 run.progress(self.arrived)

@@ -44,7 +44,7 @@ class Claims:
             for each in deployment.queries
         }
         self._moves = {
-            each.name: MovesClaims(receiver, each, deployment.brokers, partial(self._mistold, each))
+            each.name: MovesClaims(receiver, each, deployment, partial(self._mistold, each))
             for each in deployment.queries
             if each.migration is not None
         }

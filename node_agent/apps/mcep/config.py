@@ -21,6 +21,7 @@ from node_agent.apps.mcep.interest import (
     check_condition,
 )
 from node_agent.apps.mcep.model import Completeness, McepError, Order, Policy, Quality, Query
+from node_agent.apps.mcep.moving.config import BetweenConfig, MigrateConfig, migration_of
 from node_agent.apps.mcep.reuse.deployed import split_key
 from node_agent.apps.mcep.reusing.config import ReuseConfig, reuse_of
 from node_agent.apps.mcep.sensing import Drive, Reading, Sample, filmed
@@ -79,6 +80,8 @@ class QueryConfig(Struct, frozen=True):
     cells: Annotated[float, Meta(ge=0, le=1e7)] = 0.0
     foretold: Foretold | None = None
     known: dict[Name, tuple[Face, ...]] = {}
+    migrate: MigrateConfig | None = None
+    """How operators move between brokers; None: they stay."""
 
     @property
     def asks(self) -> str:
@@ -90,8 +93,8 @@ class QueryConfig(Struct, frozen=True):
     @property
     def logic(self) -> str:
         """What its operators do: those of two queries with the same word do the same."""
-        defaults = SITUATIONS[self.situation].parameters if self.situation in SITUATIONS else {}
-        changed = {n: v for n, v in self.parameters.items() if defaults.get(n) != v}
+        known = SITUATIONS[self.situation].parameters if self.situation in SITUATIONS else {}
+        changed = {n: v for n, v in self.parameters.items() if n not in known or known[n].default != v}
         said = [f"{name} {value:g}" for name, value in sorted(changed.items())]
         said += [f"friend {name}" for name in sorted(self.known)]
         return f"{self.situation} ({', '.join(said)})" if said else self.situation
@@ -127,6 +130,8 @@ class Settings(Struct, frozen=True):
     cameras: tuple[Name, ...] = ()
     """Clients that stand and film."""
     reuse: ReuseConfig | None = None
+    between: BetweenConfig | None = None
+    """How far brokers are from each other, if operators move."""
 
     def phase(self, client: str) -> float:
         """When a client reads its speed for the first time: not all at the same moment."""
@@ -146,7 +151,7 @@ class InterestConfig(Struct, frozen=True):
 def deployment_of(settings: Settings) -> Deployment:
     """Raises McepError."""
     areas = areas_of(settings)
-    queries = [deployed(each) for each in settings.queries]
+    queries = [deployed(each, tuple(settings.areas), settings.between) for each in settings.queries]
     first: dict[str, Deployed] = {}
     for number, each in enumerate(queries):
         if each.asks:  # those who ask for the same have one graph, which knows that it is the same
@@ -166,10 +171,14 @@ def areas_of(settings: Settings) -> Areas:
     return shaped(shapes)
 
 
-def deployed(config: QueryConfig) -> Deployed:
+def deployed(
+    config: QueryConfig, brokers: tuple[str, ...] = (), between: BetweenConfig | None = None
+) -> Deployed:
     prediction = None if config.foretold is None else prediction_of(config.foretold)
     condition = condition_of(config.when)
-    return Deployed(query_of(config), config.hosts, config.home, condition, prediction, config.asks)
+    moves = None if config.migrate is None else migration_of(config.migrate, brokers, between)
+    query = query_of(config)
+    return Deployed(query, config.hosts, config.home, condition, prediction, config.asks, moves)
 
 
 def query_of(config: QueryConfig) -> Query:

@@ -29,6 +29,13 @@ class Delivery:
 
     def receive(self, channel: ChannelId, message: Message) -> list[Delivered]:
         self.gate.receive(channel, message)
+        return self._go_on()
+
+    def look(self, patience: int) -> list[Delivered]:
+        """Best effort goes on without channels that bring nothing, see ``Gate.look``."""
+        return self._go_on() if self.gate.look(patience) else []
+
+    def _go_on(self) -> list[Delivered]:
         found: list[Delivered] = []
         while True:
             while (taken := self.gate.take() if self._in_order else self.gate.take_any()) is not None:

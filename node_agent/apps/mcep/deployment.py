@@ -84,6 +84,10 @@ def check_deployment(deployment: Deployment) -> None:
             _check_graphs(each, len(brokers))
         if each.migration is not None:
             _check_migration(each, each.migration, brokers)
+            if each.migration.planning is not None and deployment.areas.polygons:
+                raise McepError(
+                    f"query {each.name}: plans need brokers whose areas are rectangles, and some are polygons"
+                )
         missing = sorted(set(each.query.graph.by_name) - set(each.hosts))
         if missing:
             raise McepError(f"query {each.name}: operator {missing[0]} has no broker to run on")

@@ -1,7 +1,8 @@
 """Merges channels into one sequence of events for each epoch (thesis, section 3.2.3).
 
 An event passes once no channel can still bring an earlier one. Each channel's last event or heartbeat is
-its watermark; a marker says that nothing more of this epoch comes.
+its watermark; a marker says that nothing more of this epoch comes. Best effort gives up channels that bring
+nothing for a while, as long as another one does; what they bring too late is dropped.
 """
 
 import math
@@ -24,9 +25,37 @@ class Gate:
         self._passed: tuple[str, Mark] = "", BEGINNING
         """Producer and key of the last one."""
         self._strict = strict
+        self._looks = 0
+        self._heard = dict.fromkeys(self.inlets, 0)
+        """At which look each channel brought something last."""
+        self._given_up: set[ChannelId] = set()
+        self._awaited = list(self.inlets.values())
+        """All others."""
+        self._floor: Mark = BEGINNING
+        """What a channel that was given up brings from before it comes too late."""
 
     def receive(self, channel: ChannelId, message: Message) -> None:
+        self._heard[channel] = self._looks
+        if channel in self._given_up:
+            self._floor = max(self._floor, self.known_to())
+            self._give_up(self._given_up - {channel})
         self.inlets[channel].receive(message)
+
+    def look(self, patience: int) -> bool:
+        """Call it every now and then: gives up channels that brought nothing for more than ``patience``
+        looks. Returns whether more can pass now."""
+        if self._strict:
+            return False
+        self._looks += 1
+        silent = {each for each, at in self._heard.items() if at < self._looks - patience}
+        if silent <= self._given_up or len(silent) == len(self.inlets):
+            return False
+        self._give_up(silent)
+        return True
+
+    def _give_up(self, channels: set[ChannelId]) -> None:
+        self._given_up = channels
+        self._awaited = [each for channel, each in self.inlets.items() if channel not in channels]
 
     def promise(self, channel: ChannelId, mark: Mark) -> None:
         """The channel brings nothing more of this epoch at ``mark`` or before it."""
@@ -55,6 +84,9 @@ class Gate:
         """The next event of this epoch, if it is known to be the next. A sensor that gives two brokers
         different events with the same time and number is heard once: no order holds between them."""
         while (found := self._next()) is not None:
+            if found[1].key < self._floor:
+                self.inlets[found[0]].dropped += 1
+                continue
             passed = found[0].producer, found[1].key
             if passed != self._passed:
                 self._passed = passed
@@ -72,7 +104,7 @@ class Gate:
         if best is None:
             return None
         key, channel = best
-        if any(not each.events and each.mark < key for each in self.inlets.values()):
+        if any(not each.events and each.mark < key for each in self._awaited):
             return None
         return channel, self.inlets[channel].events.popleft()
 
@@ -85,9 +117,7 @@ class Gate:
 
     def known_to(self) -> Mark:
         """All events of this epoch before this mark have passed, once ``take`` gives none."""
-        return min(
-            (each.events[0].key if each.events else each.mark for each in self.inlets.values()), default=END
-        )
+        return min((each.events[0].key if each.events else each.mark for each in self._awaited), default=END)
 
     def limit(self) -> float:
         """Events of this epoch are before this time, as far as is known."""
@@ -104,7 +134,7 @@ class Gate:
         """Goes on to the next epoch. In best effort, drops what is left of this one, also what still
         comes."""
         self.epoch = marker.epoch
-        self._passed = "", BEGINNING
+        self._passed, self._floor = ("", BEGINNING), BEGINNING
         for channel, inlet in self.inlets.items():
             if self._strict:
                 inlet.begin(marker, marker.points.get(channel.producer, marker.t), again=again)

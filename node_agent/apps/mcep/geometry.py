@@ -45,6 +45,13 @@ Place = Point | Box
 """Where an event occurred: atomic events at a point, others in the box around what they were made of."""
 
 
+def middle(place: Place) -> Point:
+    """Of a point it is the point itself."""
+    if isinstance(place, Point):
+        return place
+    return Point((place.x0 + place.x1) / 2, (place.y0 + place.y1) / 2)
+
+
 def circles(radius: float) -> Callable[[Point], Region]:
     """Circles around places."""
     return lambda place: Circle(place.x, place.y, radius)

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from node_agent.apps.mcep.reusing.telemetry import SelectionsDecided
 from node_agent.apps.mcep.telemetry import (
     InterestBroker,
     InterestClient,
@@ -17,6 +18,9 @@ from node_agent.telemetry.kinds import tag_of
 from node_agent.telemetry.metrics import Metric, MetricKind, MetricKinds, Sample
 
 _COUNTER, _GAUGE = MetricKind.COUNTER, MetricKind.GAUGE
+DECIDED = "rove_interest_shared_selections_total"
+CORRELATED = "rove_interest_shared_processed_total"
+COMPARED = "rove_interest_shared_comparisons_total"
 READ = "rove_sensor_events_total"
 SWITCHES = "rove_interest_switches_total"
 FOUND = "rove_situations_total"
@@ -37,6 +41,11 @@ _BROKER = {
     SKIPPED: ("skipped", _COUNTER, "Events that suppression left out."),
     SELECTIONS: ("processed", _COUNTER, "Selections that operators correlated."),
 }
+_MANAGER = {
+    DECIDED: ("selections", _COUNTER, "Selections that a manager decided about."),
+    CORRELATED: ("processed", _COUNTER, "Selections that were processed, for all that are similar."),
+    COMPARED: ("comparisons", _COUNTER, "Comparisons of selections."),
+}
 _CLIENT = {HANDOVERS: ("handovers", _COUNTER, "How often a client came to another broker.")}
 _LINK = {
     MESSAGES: ("messages", _COUNTER, "Messages sent to a node."),
@@ -49,6 +58,7 @@ METRICS = (
     Metric(FOUND, _COUNTER, "Situations that a query's focal object got.", ("query",)),
     Metric(STALLED, _GAUGE, "1 while nothing goes on at a node, else 0."),
     *(Metric(name, kind, text) for name, (_, kind, text) in {**_BROKER, **_CLIENT}.items()),
+    *(Metric(name, kind, text, ("manager",)) for name, (_, kind, text) in _MANAGER.items()),
     *(
         Metric(name, kind, text, ("neighbour",), "bytes" if "_bytes" in name else "")
         for name, (_, kind, text) in _LINK.items()
@@ -60,6 +70,7 @@ class InterestTally:
     def __init__(self) -> None:
         self._counts: dict[str, Counter[str]] = {READ: Counter(), SWITCHES: Counter(), FOUND: Counter()}
         self._links: dict[str, Any] = {}
+        self._managers: dict[str, Any] = {}
         self._broker: Any = None
         self._client: Any = None
         self._stalled = False
@@ -73,6 +84,8 @@ class InterestTally:
             self._counts[FOUND][record.query] += 1
         elif kind == tag_of(InterestLink):
             self._links[record.neighbour] = record
+        elif kind == tag_of(SelectionsDecided):
+            self._managers[record.manager] = record
         elif kind == tag_of(InterestBroker):
             self._broker = record
         elif kind == tag_of(InterestClient):
@@ -88,9 +101,10 @@ class InterestTally:
             if record is not None:
                 for name, (field, _, _) in table.items():
                     yield Sample(name, (), getattr(record, field))
-        for neighbour, record in self._links.items():
-            for name, (field, _, _) in _LINK.items():
-                yield Sample(name, (neighbour,), getattr(record, field))
+        for table, records in ((_LINK, self._links), (_MANAGER, self._managers)):
+            for label, record in records.items():
+                for name, (field, _, _) in table.items():
+                    yield Sample(name, (label,), getattr(record, field))
         if self._broker is not None or self._client is not None or self._stalled:
             yield Sample(STALLED, (), int(self._stalled))
 

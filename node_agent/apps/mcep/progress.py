@@ -3,6 +3,8 @@
 A client says *up to t* once all its events before t have been acknowledged, by whichever broker they went
 to. Brokers tell each other the latest word of each client. Words only grow, so they may come in any order,
 twice, or from several brokers while a client changes from one to the next.
+
+Best effort does not wait for everybody: ``ready`` leaves out clients that have said nothing for a while.
 """
 
 import math
@@ -21,10 +23,15 @@ class Progress:
         self._least = [-math.inf] * math.ceil(len(self._places) / BLOCK)
         """Of each block."""
         self._news: set[str] = set()
+        self._looks = 0
+        self._heard: list[int] = []
+        """By place, at which look a client was heard last; empty until somebody is heard."""
         self.latest = -math.inf
         """The latest time that a client has spoken of: about now."""
         self.arrived = -math.inf if self._places else GONE
         """All events before this time are where they belong."""
+        self.ready = self.arrived
+        """The same of those clients that were heard in the last looks."""
 
     def hear(self, client: str, upto: float, *, itself: bool = True) -> bool:
         """Returns whether ``arrived`` grew. ``itself``: whether the client said so, and not a broker who has
@@ -42,6 +49,9 @@ class Progress:
             if words[place] == least[place // BLOCK]:
                 stale.add(place // BLOCK)
             words[place] = upto
+            if not self._heard:
+                self._heard = [self._looks] * len(words)
+            self._heard[place] = self._looks
             if self.latest < upto < GONE:
                 self.latest = upto
             if itself:
@@ -49,6 +59,15 @@ class Progress:
         for block in stale:
             least[block] = min(words[block * BLOCK : (block + 1) * BLOCK])
         return bool(stale) and self._grow(min(least))
+
+    def look(self, patience: int) -> None:
+        """Call it every now and then: who was not heard for more than ``patience`` looks is left out of
+        ``ready``."""
+        self._looks += 1
+        oldest = self._looks - patience
+        pairs = zip(self._words, self._heard, strict=False)
+        heard = [word for word, at in pairs if at >= oldest and word < GONE]
+        self.ready = max(self.ready, self.arrived, min(heard, default=self.arrived))
 
     def _grow(self, arrived: float) -> bool:
         before, self.arrived = self.arrived, arrived

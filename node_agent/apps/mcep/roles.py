@@ -13,12 +13,17 @@ from node_agent.apps.mcep.channel import Marker
 from node_agent.apps.mcep.client import Client
 from node_agent.apps.mcep.config import InterestConfig, deployment_of, homes_of, readings_of
 from node_agent.apps.mcep.delivery import Delivered
-from node_agent.apps.mcep.geometry import Circle, Point, bounds
+from node_agent.apps.mcep.geometry import Circle, Point, bounds, middle
 from node_agent.apps.mcep.messages import Answered, Located, Said, Seen, Sent
-from node_agent.apps.mcep.model import Value
+from node_agent.apps.mcep.model import Event as McepEvent
+from node_agent.apps.mcep.model import Value, quality
+from node_agent.apps.mcep.moving.report import MovesReport
 from node_agent.apps.mcep.progress import GONE
+from node_agent.apps.mcep.reuse.deployed import split_key
+from node_agent.apps.mcep.reusing.telemetry import ManagersReport
 from node_agent.apps.mcep.sensing import Reading
 from node_agent.apps.mcep.telemetry import (
+    ENDLESS_NS,
     MOST_ANCESTORS,
     NODE,
     InterestBroker,
@@ -34,6 +39,8 @@ from node_agent.model.telemetry import Event
 
 Record = Callable[[Event], None]
 NS = 1_000_000_000
+PATIENCE_S, PATIENCE_READINGS = 3.0, 3
+"""Best effort waits so long, and so many readings, for clients and brokers that say nothing."""
 NAMED = 5
 """So many names are told of those that somebody waits for."""
 
@@ -55,13 +62,19 @@ class Role(Protocol):
 
 
 class BrokerRole:
-    def __init__(self, config: InterestConfig, record: Record) -> None:
-        self.broker = Broker(config.node, deployment_of(config.settings))
+    """``tick_s``: how often ``tick`` is called."""
+
+    def __init__(self, config: InterestConfig, record: Record, tick_s: float) -> None:
+        waits_s = max(PATIENCE_S, PATIENCE_READINGS * config.settings.every)
+        self.broker = Broker(config.node, deployment_of(config.settings), math.ceil(waits_s / tick_s))
         self._limits = config.settings.limits
         self._record = record
+        self._managers = ManagersReport(record)
         self._own = [each.name for each in config.settings.queries if each.home == config.node]
         self._told = dict.fromkeys(self._own, 0)
         """By query, how many switches have been recorded."""
+        self._moves = MovesReport(config.settings, config.node, record)
+        self.broker.report_to(self._moves.happened)
 
     def take(self, sender: str, said: Said) -> list[Sent]:
         sent = self.broker.receive(sender, said)
@@ -87,6 +100,8 @@ class BrokerRole:
         broker, done = self.broker, self.broker.done()
         numbers = (broker.stored, done.waiting, done.streamed, done.skipped, done.processed, done.reused)
         self._record(InterestBroker(NODE, _ns(broker.arrived), *numbers, broker.refused))
+        self._moves.sample(broker.moving)
+        self._managers.sample(broker.managers)
 
     def waits_for(self) -> str:
         for query in self._own:
@@ -154,24 +169,33 @@ class ClientRole:
 
     def _report(self, query: str, found: Delivered) -> None:
         number = self._found[query] = self._found.get(query, 0) + 1
-        event, middle = found.event, middle_of(found)
+        event, place = found.event, middle_of(found)
+        by, similarity = _shared(query, event)
         ancestors = tuple(f"{source}#{seq}" for source, seq in sorted(event.provenance)[:MOST_ANCESTORS])
         facts = json.dumps({name: _short(value) for name, value in sorted(event.attributes.items())})
         epochs = found.epoch, event.born
         self._record(
             SituationFound(
                 consumer(query), query, number, event.type, _ns(event.t), *epochs, found.historical,
-                *middle, facts, ancestors,
+                *place, facts, ancestors, by, *similarity,
             )
         )  # fmt: skip
 
 
 def middle_of(found: Delivered) -> tuple[float, float]:
     """The middle of the place of a result."""
-    place = found.event.place
-    if isinstance(place, Point):
-        return round(place.x, 3), round(place.y, 3)
-    return round((place.x0 + place.x1) / 2, 3), round((place.y0 + place.y1) / 2, 3)
+    x, y = middle(found.event.place)
+    return round(x, 3), round(y, 3)
+
+
+def _shared(query: str, event: McepEvent) -> tuple[str | None, tuple[float | None, float | None]]:
+    """The other query whose selection gave a result, and how well that stands for the own one."""
+    if event.shared is None:
+        return None, (None, None)
+    by, _ = split_key(event.shared.origin[0])
+    found = quality(event.wanted, event.provenance)
+    own = by in ("", query)
+    return None if own else by, (round(found.precision, 6), round(found.recall, 6))
 
 
 def _switched(query: str, marker: Marker, how: str) -> InterestSwitched:
@@ -191,8 +215,8 @@ def _short(value: Value) -> Value:
 
 
 def _ns(t: float) -> int:
-    """Nanoseconds; 0 for what is before the beginning, the largest for what never ends."""
-    return max(0, round(min(t, 4e9) * NS)) if t > -math.inf else 0
+    """Nanoseconds; 0 for what is before the beginning."""
+    return max(0, round(min(t * NS, ENDLESS_NS))) if t > -math.inf else 0
 
 
 def _named(names: Iterable[str]) -> str:

@@ -96,6 +96,16 @@ class Run:
         for source, each in self._ranges.items():
             self._stream(source, each.progress(arrived))
 
+    @property
+    def hurries(self) -> bool:
+        """Whether it goes on without clients and brokers that say nothing (best effort)."""
+        return not self._deployed.query.policy.is_strict
+
+    def look(self, patience: int) -> None:
+        """Goes on without brokers that sent nothing for more than ``patience`` looks."""
+        for name, each in self._operators.items():
+            self.sent_by(name, each.look(patience))
+
     def _stream(self, source: str, messages: Iterable[Message]) -> None:
         channel = ChannelId(source, self._site.name)
         for stream, message in fan_out(self._query.graph.outputs[source], messages):
@@ -170,6 +180,8 @@ class HomeRun(Run):
 
     def locate(self, place: Point | None, t: float) -> None:
         """The interest is around a place from a time on; None: the run ends."""
+        if self.moving is not None and place is not None:
+            self.moving.located(place, t)
         moves = self._reconfigurator
         self._order_all(moves.end(t) if place is None else moves.located(place, t))
 
@@ -182,6 +194,11 @@ class HomeRun(Run):
             self._site.refused += 1
         else:
             self._order_all(self._reconfigurator.held(sender, answer))
+
+    def look(self, patience: int) -> None:
+        super().look(patience)
+        if found := self._delivery.look(patience):
+            self._results(found, self._delivery.complete_to)
 
     def _consumed(self, successor: str, channel: ChannelId, message: Message) -> None:
         if successor != CONSUMER:

@@ -1,15 +1,16 @@
 """A broker as its parts see it: its name, the other brokers, its storage, and how to send."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from node_agent.apps.mcep.execution import Execution
-from node_agent.apps.mcep.geometry import Region
+from node_agent.apps.mcep.geometry import Box, Region
 from node_agent.apps.mcep.messages import Said
 from node_agent.apps.mcep.model import Query
 from node_agent.apps.mcep.moving.messages import Happened
 from node_agent.apps.mcep.storage import Storage
+from node_agent.migration.reservations import Reservations
 
 
 class Operators(Protocol):
@@ -32,6 +33,10 @@ class Site:
     """About which time it is, as clients say."""
     happened: Callable[[Happened], None] = lambda told: None
     """Gets what is worth reporting."""
+    boxes: Mapping[str, Box] = field(default_factory=dict)
+    """The areas of brokers, or boxes around them."""
+    rooms: Reservations = field(default_factory=Reservations)
+    """What operators have reserved here."""
     refused: int = 0
     sharing: Operators | None = None
 

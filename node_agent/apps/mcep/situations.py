@@ -6,6 +6,7 @@ Each is a function from its parameters to a graph. ``SITUATIONS`` names them for
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import NamedTuple
 
 from node_agent.apps.mcep.checks import check_graph
 from node_agent.apps.mcep.faces import FACE, features_of, nearest
@@ -99,8 +100,9 @@ def accident(
     return OperatorGraph((Source(SPEED, SPEED), Source(LANE, LANE)), (slowing, swerving, accident), streams)
 
 
-def average_speed(readings: int = 10, within: float = 25.0) -> OperatorGraph:
-    """The mean of the last ``readings`` speeds of all vehicles, of at most the last ``within`` seconds."""
+def average_speed(readings: int = 10, within: float = 25.0, every: int = 1) -> OperatorGraph:
+    """The mean of the last ``readings`` speeds of all vehicles, of at most the last ``within`` seconds; one
+    after ``every`` readings."""
 
     def average(selection: Selection) -> Step:
         events = selection.windows["readings"]
@@ -109,7 +111,7 @@ def average_speed(readings: int = 10, within: float = 25.0) -> OperatorGraph:
     averaging = Operator(
         "averaging",
         (Window("readings", SPEED, Count(readings)),),
-        RestrictionWindow(within),
+        RestrictionWindow(within, ByEvents(every)),
         average,
         Full("readings"),
     )
@@ -151,33 +153,73 @@ def friend(apart: float = 0.45, known: Mapping[str, Sequence[str]] | None = None
     return OperatorGraph((Source(FACE, FACE),), (recognising,), streams)
 
 
+class Parameter(NamedTuple):
+    """``unit``: m/s, s, or none for a plain number. One whose default is a whole number counts something."""
+
+    default: float
+    unit: str
+    says: str
+
+
 @dataclass(frozen=True)
 class Situation:
-    """``parameters``: names and defaults, all of them numbers above 0. ``knows``: it needs faces that are
-    known."""
+    """``parameters``: by name, all of them numbers above 0. ``knows``: it needs faces that are known."""
 
     build: Callable[..., OperatorGraph]
-    parameters: Mapping[str, float]
+    parameters: Mapping[str, Parameter]
     says: str
     knows: bool = False
 
 
+_OLDEST = Parameter(25.0, "s", "of at most so long before")
 SITUATIONS: dict[str, Situation] = {
     "accident": Situation(
         accident,
-        {"drop": 5.0, "within": 5.0, "changes": 2, "changing": 10.0, "after": 20.0},
+        {
+            "drop": Parameter(5.0, "m/s", "a vehicle is slower by more than this"),
+            "within": Parameter(5.0, "s", "from one reading to its next, at most so long after it"),
+            "changes": Parameter(2, "", "and then so many changes of lanes come, by any vehicles"),
+            "changing": Parameter(10.0, "s", "in so long"),
+            "after": Parameter(20.0, "s", "at most so long after it slowed down"),
+        },
         "a vehicle slows down suddenly, and others change lanes",
     ),
     "average_speed": Situation(
-        average_speed, {"readings": 10, "within": 25.0}, "the mean of the last speeds of all vehicles"
+        average_speed,
+        {
+            "readings": Parameter(10, "", "so many of the last readings"),
+            "within": _OLDEST,
+            "every": Parameter(1, "", "a mean after so many readings"),
+        },
+        "the mean of the last speeds of all vehicles",
     ),
     "moving_speed": Situation(
         moving_speed,
-        {"readings": 10, "above": 5.0, "within": 25.0},
+        {
+            "readings": Parameter(10, "", "so many of the last readings that are faster than `above`"),
+            "above": Parameter(5.0, "m/s", "slower ones do not count"),
+            "within": _OLDEST,
+        },
         "the mean of the last speeds of vehicles that do not stand or crawl",
     ),
-    "friend": Situation(friend, {"apart": 0.45}, "a camera sees the face of a friend", knows=True),
+    "friend": Situation(
+        friend,
+        {"apart": Parameter(0.45, "", "by so much a face may differ from a picture of a friend")},
+        "a camera sees the face of a friend",
+        knows=True,
+    ),
 }
+
+
+def values_of(name: str, given: Mapping[str, float]) -> dict[str, float]:
+    """All parameters of a situation. Raises KeyError for a situation or parameter that is not known."""
+    parameters = SITUATIONS[name].parameters
+    if unknown := set(given) - set(parameters):
+        raise KeyError(sorted(unknown)[0])
+    found = {key: given.get(key, each.default) for key, each in parameters.items()}
+    return {
+        key: int(value) if isinstance(parameters[key].default, int) else value for key, value in found.items()
+    }
 
 
 def graph_of(
@@ -186,13 +228,7 @@ def graph_of(
     """``known``: faces by name, as text. Raises KeyError for a situation or parameter that is not known,
     McepError for values without meaning."""
     situation = SITUATIONS[name]
-    values = {**situation.parameters, **{key: parameters[key] for key in parameters}}
-    if unknown := set(values) - set(situation.parameters):
-        raise KeyError(sorted(unknown)[0])
-    whole = {
-        key: int(value) if isinstance(situation.parameters[key], int) else value
-        for key, value in values.items()
-    }
-    graph = situation.build(**whole, **({"known": known} if situation.knows else {}))
+    values = values_of(name, parameters)
+    graph = situation.build(**values, **({"known": known} if situation.knows else {}))
     check_graph(graph)
     return graph

@@ -1,19 +1,24 @@
 """What a node reports of moving interests, and whose word about it is believed.
 
 A part of a node is ``sensor`` with a type of events, ``consumer`` or ``home`` with the name of a query,
-``link`` with that of a node, or ``node``. ``at_ns`` and ``start_ns`` are times of the drives, from the
-beginning on; places are in metres.
+``hosting`` with that of a query whose operators move, ``link`` with that of a node, or ``node``. ``at_ns``
+and ``start_ns`` are times of the drives, from the beginning on; places are in metres.
 """
 
 from collections.abc import Iterable
 
 from msgspec import Struct
 
-from node_agent.apps.mcep.config import InterestConfig
+from node_agent.apps.mcep.config import InterestConfig, Settings
+from node_agent.apps.mcep.reuse.deployed import split_key
+from node_agent.apps.mcep.reusing.telemetry import SelectionsDecided, SelectionsShared, manager_part
 from node_agent.apps.mcep.situations import SENSED
 from node_agent.model.telemetry import Event
 from node_agent.telemetry.belief import AppScopes
 from node_agent.telemetry.kinds import COUNTER, TIME_NS, RecordKinds, Rule, tags_of
+
+ENDLESS_NS = 4_000_000_000_000_000_000
+"""Stands for a time without end: once all clients have left, everything has arrived."""
 
 
 class SensorRead(Event, tag="sensor_read", frozen=True):
@@ -49,7 +54,9 @@ class SituationFound(Event, tag="situation_found", frozen=True):
     """A result came to the client that the query follows; the ``number``-th of its query there.
 
     ``x``, ``y``: the middle of the box around its events. ``ancestors``: the events it was made of, such as
-    ``car7#12``, the first 64. ``born``: the epoch for which it was computed first.
+    ``car7#12``, the first 64. ``born``: the epoch for which it was computed first. ``by``: the query whose
+    selection it came from, if that is another one. ``precision``, ``recall``: how well the atomic events
+    behind it stand for those that it would have without reuse; null if its query shares nothing.
     """
 
     part: str
@@ -64,6 +71,9 @@ class SituationFound(Event, tag="situation_found", frozen=True):
     y: float
     facts: str
     ancestors: tuple[str, ...]
+    by: str | None = None
+    precision: float | None = None
+    recall: float | None = None
 
 
 class InterestLink(Event, tag="interest_link", frozen=True):
@@ -80,8 +90,9 @@ class InterestLink(Event, tag="interest_link", frozen=True):
 class InterestBroker(Event, tag="interest_broker", frozen=True):
     """What a broker keeps and has done since its agent started.
 
-    ``arrived_ns``: up to which time everything that clients saw has arrived. ``waiting``: messages before
-    operators. ``streamed``: events sent to operators, ``skipped``: those that suppression left out.
+    ``arrived_ns``: up to which time everything that clients saw has arrived; 4e18 once all have left.
+    ``waiting``: messages before operators. ``streamed``: events sent to operators, ``skipped``: those that
+    suppression left out.
     ``processed``, ``reused``: selections of operators. ``refused``: what nodes may not say.
     """
 
@@ -114,6 +125,62 @@ class InterestStalled(Event, tag="interest_stalled", frozen=True):
     reason: str
 
 
+class OperatorOrdered(Event, tag="operator_ordered", frozen=True):
+    """An operator is to move, says its query's home. ``why``: in words. ``state``: bytes of immutable
+    state."""
+
+    part: str
+    query: str
+    operator: str
+    migration: int
+    source: str
+    target: str
+    method: str
+    state: int
+    why: str
+
+
+class OperatorPlaced(Event, tag="operator_placed", frozen=True):
+    """Where an operator is, says its query's home. ``migration``: 0 for where it began. ``outcome``:
+    ``deployed``, ``moved``, or why it stayed at ``source``."""
+
+    part: str
+    query: str
+    operator: str
+    migration: int
+    source: str
+    target: str
+    outcome: str
+
+
+class OperatorNoted(Event, tag="operator_noted", frozen=True):
+    """A step of a migration, at one of its brokers. ``what``: ``began``, ``state_kept``, ``handed_over``,
+    ``took_over`` and others of live migration."""
+
+    part: str
+    query: str
+    operator: str
+    migration: int
+    what: str
+    detail: str
+
+
+class OperatorTraffic(Event, tag="operator_traffic", frozen=True):
+    """What a broker did for a query's operators that move since its agent started. ``state_copied``,
+    ``input_copied``: bytes for new brokers. ``stream_bdp``, ``copy_bdp``: bytes of streams and of copies,
+    each times the microseconds to the broker that they went to. ``planning``: messages that it sent to agree
+    on plans. ``plans``: how many plans its operators followed."""
+
+    part: str
+    query: str
+    state_copied: int
+    input_copied: int
+    stream_bdp: int
+    copy_bdp: int
+    planning: int
+    plans: int
+
+
 KINDS: tuple[type[Event], ...] = (
     SensorRead,
     InterestSwitched,
@@ -122,7 +189,14 @@ KINDS: tuple[type[Event], ...] = (
     InterestBroker,
     InterestClient,
     InterestStalled,
+    OperatorOrdered,
+    OperatorPlaced,
+    OperatorNoted,
+    OperatorTraffic,
+    SelectionsDecided,
+    SelectionsShared,
 )
+MOVING = OperatorOrdered, OperatorPlaced, OperatorNoted, OperatorTraffic
 NODE = "node"
 MOST_ANCESTORS = 64
 
@@ -139,6 +213,10 @@ def home(query: str) -> str:
     return f"home {query}"
 
 
+def hosting(query: str) -> str:
+    return f"hosting {query}"
+
+
 def link(neighbour: str) -> str:
     return f"link {neighbour}"
 
@@ -149,6 +227,9 @@ class Scope(Struct, frozen=True):
     types: tuple[str, ...] = ()
     queries: tuple[str, ...] = ()
     neighbours: tuple[str, ...] = ()
+    managers: tuple[str, ...] = ()
+    sharing: tuple[str, ...] = ()
+    """Queries that share selections with each other."""
 
 
 RECORDS = RecordKinds(
@@ -172,21 +253,37 @@ RECORDS = RecordKinds(
                 "seen",
                 "handovers",
                 "unplaced",
+                "migration",
+                "state",
+                "state_copied",
+                "input_copied",
+                "stream_bdp",
+                "copy_bdp",
+                "planning",
+                "plans",
+                "selections",
+                "comparisons",
+                "rounds",
             ),
             COUNTER,
         ),
-        **dict.fromkeys(("at_ns", "start_ns", "since_ns", "arrived_ns", "told_ns"), TIME_NS),
+        **dict.fromkeys(("at_ns", "start_ns", "since_ns", "arrived_ns", "told_ns", "waited_ns"), TIME_NS),
     },
     subject="part",
     rules=(
         Rule("sensor", tags_of(SensorRead), "type", "types"),
-        Rule("query", tags_of(InterestSwitched, SituationFound), "query", "queries"),
+        Rule("query", tags_of(InterestSwitched, SituationFound, *MOVING), "query", "queries"),
+        Rule("manager", tags_of(SelectionsDecided, SelectionsShared), "manager", "managers"),
+        Rule("sharing", tags_of(SelectionsShared), "query", "sharing"),
+        Rule("sharing", tags_of(SelectionsShared, SituationFound), "by", "sharing"),
         Rule("link", tags_of(InterestLink), "neighbour", "neighbours"),
     ),
     words={
         "part": "report about a part of another node",
         "sensor": "report what a sensor saw that it does not have",
         "query": "report about a query that it neither moves nor follows",
+        "manager": "report about a selection manager that it does not run",
+        "sharing": "report of a query that shares no selections there",
         "link": "report about a link that it does not use",
     },
 )
@@ -197,16 +294,31 @@ def scopes_of(configs: Iterable[InterestConfig]) -> AppScopes:
     for config in configs:
         settings, node = config.settings, config.node
         own: dict[str, Struct] = {NODE: Scope()}
+        groups = _sharing(settings)
+        for manager, (broker, sharing) in groups.items():
+            if broker == node:
+                own[manager_part(manager)] = Scope(managers=(manager,), sharing=sharing)
         for each in settings.queries:
             if each.home == node:
                 own[home(each.name)] = Scope(queries=(each.name,))
+            if each.migrate is not None and node in settings.areas:
+                own[hosting(each.name)] = Scope(queries=(each.name,))
             if each.focal == node:
-                own[consumer(each.name)] = Scope(queries=(each.name,))
+                others = {name for _, group in groups.values() if each.name in group for name in group}
+                own[consumer(each.name)] = Scope(queries=(each.name,), sharing=tuple(sorted(others)))
         if node in settings.clients:
             own.update({sensor(type): Scope(types=(type,)) for type in SENSED})
         own.update({link(each): Scope(neighbours=(each,)) for each in peers_of(config)})
         scopes[node] = own
     return AppScopes("interest", scopes)
+
+
+def _sharing(settings: Settings) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """By selection manager, its broker and its queries."""
+    return {
+        each.name: (each.broker, tuple(split_key(key)[0] for key in each.operators))
+        for each in (settings.reuse.managers if settings.reuse is not None else ())
+    }
 
 
 def peers_of(config: InterestConfig) -> tuple[str, ...]:

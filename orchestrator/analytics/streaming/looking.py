@@ -2,24 +2,42 @@
 
 import os
 import stat
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from orchestrator.analytics.streaming.offsets import Mark, Marks
-from orchestrator.results.segments import segments_in
+from orchestrator.results.segments import segments_in, size_of
+from orchestrator.results.truth import TRUTH
 from orchestrator.runs.files import read_object
 from orchestrator.runs.run_directory import RunDirectory
 
 VIRTUAL = "virtual"
+SETTLED_S = 10.0
+"""A run whose directory is copied here may have its verdict before its records: they are looked at again so
+much later, until they are the same twice.
+"""
+
+
+class _Content(NamedTuple):
+    """What a run with a verdict had when it was looked at, in seconds of ``now``."""
+
+    verdict: str
+    bytes: int
+    seen_s: float
+    is_settled: bool = False
 
 
 class Looking:
     """Looks again and again. What cannot change any more is not looked at twice."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, now: Callable[[], float] = time.monotonic) -> None:
         self._root = root
+        self._now = now
         self._may_be_read: dict[str, bool] = {}
+        self._contents: dict[str, _Content] = {}
 
     def __call__(self) -> Marks:
         """Returns every run that can be taken in now."""
@@ -34,8 +52,20 @@ class Looking:
         verdict = _regular(path / "verdict.json")
         if verdict is not None:
             self._may_be_read.pop(name, None)
-            return f"{verdict.st_size}-{verdict.st_mtime_ns:x}"
+            known = f"{verdict.st_size}-{verdict.st_mtime_ns:x}"
+            return f"{known}-{self._content(name, path, known)}"
+        self._contents.pop(name, None)
         return recorded_bytes(RunDirectory(path)) if self._goes_on(name, RunDirectory(path)) else None
+
+    def _content(self, name: str, path: Path, verdict: str) -> int:
+        """Returns how many bytes of a run are there."""
+        known, now = self._contents.get(name), self._now()
+        if known is None or known.verdict != verdict:
+            self._contents[name] = _Content(verdict, _bytes(path), now)
+        elif not known.is_settled and now - known.seen_s >= SETTLED_S:
+            found = _bytes(path)
+            self._contents[name] = _Content(verdict, found, now, is_settled=found == known.bytes)
+        return self._contents[name].bytes
 
     def _goes_on(self, name: str, directory: RunDirectory) -> bool:
         """Says whether this run may be read while it goes on: in virtual time. An analysis beside a run in
@@ -51,6 +81,13 @@ class Looking:
 def recorded_bytes(directory: RunDirectory) -> int:
     """Returns how much the nodes of a run have recorded here so far."""
     return sum(segment.size or 0 for segment in segments_in(directory.nodes))
+
+
+def _bytes(path: Path) -> int:
+    """Returns how much of a run is here of all that an analysis reads."""
+    directory = RunDirectory(path)
+    files = [directory.manifest, *(directory.radio / name for name in TRUTH)]
+    return recorded_bytes(directory) + sum(size_of(file) or 0 for file in files)
 
 
 def largest_run(root: Path) -> int:

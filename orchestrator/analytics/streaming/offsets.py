@@ -17,7 +17,8 @@ three times the last one.
 """
 
 Mark = int | str
-"""A number: bytes of a run that goes on. A text: which verdict of a run that has ended."""
+"""A number: bytes of a run that goes on. A text: which verdict of a run that has ended, and how much of it is
+there."""
 Marks = dict[str, Mark]
 """By run, as ``experiment/id``."""
 Offset = dict[str, Any]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.analytics import pipeline
 from orchestrator.analytics.failures import AnalysisFailed, failing_clearly, is_of_full_disk, reason
 from orchestrator.analytics.layout import RESULTS_VERSION, VERSION
+from orchestrator.analytics.place import StorePlace
 from orchestrator.analytics.store import TableStore, file_url, literal_path
 from orchestrator.analytics.streaming.feed import SCHEMA, Feed
 from orchestrator.analytics.streaming.offsets import VERSION as OFFSETS_VERSION
@@ -35,7 +36,7 @@ PERIOD_S = 0.5
 """How often it looks for what is new: this process at the runs, Spark at what it was fed."""
 MOST_RUNS = 16
 """Runs of a batch: what is done of many runs counts from time to time."""
-FOLDER = "stream"
+FOLDER, LOCK = "stream", "lock"
 """Beside the tables: the checkpoint, and the lock of the one who follows."""
 _STOP_TIMEOUT_MS = 30_000
 
@@ -76,15 +77,17 @@ class Taker:
         """Takes runs in, all at once; one by one if they cannot be analysed together."""
         going_on = self._readable([each for each in arrivals if not each.ended])
         if going_on:
-            self._refusing(going_on, lambda some: pipeline.tables_so_far(some, self._told, spark=self.spark))
+            self._refusing(going_on, self._bring_up_to_date)
         ended = self._readable([each for each in arrivals if each.ended])
         if ended:
             self._refusing(ended, self._analyse)
 
-    def _analyse(self, directories: Sequence[Path]) -> None:
-        summaries = pipeline.analyze(directories, self._told, spark=self.spark)
-        for directory, summary in zip(directories, summaries, strict=True):
-            self.done(directory, summary)
+    def _bring_up_to_date(self, directories: Sequence[Path]) -> list[Document]:
+        pipeline.tables_so_far(directories, self._told, spark=self.spark)
+        return []
+
+    def _analyse(self, directories: Sequence[Path]) -> list[Document]:
+        return pipeline.analyze(directories, self._told, spark=self.spark)
 
     def _readable(self, arrivals: Sequence[Arrival]) -> list[Path]:
         found = []
@@ -98,10 +101,14 @@ class Taker:
                 found.append(directory)
         return found
 
-    def _refusing(self, directories: Sequence[Path], work: Callable[[Sequence[Path]], None]) -> None:
-        """Does the work. A run that cannot be analysed keeps no other from it, nor the next batch."""
+    def _refusing(
+        self, directories: Sequence[Path], work: Callable[[Sequence[Path]], list[Document]]
+    ) -> None:
+        """Does the work, and says what came out. A run that cannot be analysed keeps no other from it, nor
+        the next batch.
+        """
         try:
-            work(directories)
+            summaries = work(directories)
         except (AnalysisFailed, BadInput, OSError) as error:
             if is_of_full_disk(error):
                 raise
@@ -110,6 +117,9 @@ class Taker:
                 return
             for directory in directories:
                 self._refusing([directory], work)
+            return
+        for directory, summary in zip(directories, summaries, strict=False):
+            self.done(directory, summary)
 
     def _refuse(self, directory: Path, error: RoveError | OSError) -> None:
         """Says why a run is left out, unless it was removed meanwhile."""
@@ -193,17 +203,31 @@ def made_by() -> str:
 def _alone(root: Path) -> Iterator[Path]:
     """Lets one process at a time follow a folder; gives where its checkpoint is."""
     store = TableStore(root)
-    with store.writing():  # makes the place, private
-        folder = store.root / FOLDER
-        folder.mkdir(exist_ok=True)
-    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    store.make_place()
+    folder = store.root / FOLDER
+    folder.mkdir(exist_ok=True)
+    lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RoveError(
-                f"another rove analyze follows the runs in {root} already: end that one"
-            ) from None
+        _refuse_second(lock, fcntl.LOCK_EX, root)
         yield folder
     finally:
         os.close(lock)
+
+
+def require_free(root: Path) -> None:
+    """Raises RoveError if the runs of a folder cannot be followed: another process does, or the tables are
+    those of a newer Rove. Makes nothing, so that it can be asked before Spark starts.
+    """
+    with suppress(FileNotFoundError):
+        lock = os.open(StorePlace(root).root / FOLDER / LOCK, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            _refuse_second(lock, fcntl.LOCK_SH, root)
+        finally:
+            os.close(lock)
+
+
+def _refuse_second(lock: int, kind: int, root: Path) -> None:
+    try:
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise RoveError(f"another rove analyze follows the runs in {root} already: end that one") from None

@@ -37,7 +37,7 @@ def shipped(plan: DeploymentPlan, node: str, place: str, folder: str = FOLDER) -
         # Each in a folder of its own: names are kept, because people see them, and modules are named by them.
         return f"{place}/{names.setdefault(path, f'{folder}/{len(names)}/{path.name}')}"
 
-    here = plan.operators_on(node)
+    here = plan.deployed_on(node)
     operators = []
     for operator in plan.query.operators:
         if operator.name in here:

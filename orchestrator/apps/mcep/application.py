@@ -57,7 +57,7 @@ class InterestApplication(Application):
     ) -> Answer:
         from orchestrator.apps.mcep.explaining import listed_switches
 
-        return listed_switches(directory, app, part, most)
+        return listed_switches(directory, app, operator or part, most)
 
 
 INTEREST = InterestApplication()

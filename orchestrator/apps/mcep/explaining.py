@@ -1,10 +1,13 @@
 """Explains from the telemetry why an interest switched, why a situation was delivered, and what waited."""
 
+from collections import Counter
 from math import hypot
 from typing import Any
 
 from node_agent.apps.mcep.config import QueryConfig, WhenFar, WhenTimed
+from node_agent.apps.mcep.reusing.telemetry import SelectionsDecided
 from node_agent.apps.mcep.telemetry import (
+    ENDLESS_NS,
     InterestBroker,
     InterestStalled,
     InterestSwitched,
@@ -13,6 +16,7 @@ from node_agent.apps.mcep.telemetry import (
 )
 from node_agent.telemetry.kinds import tag_of
 from orchestrator.answers import Answer
+from orchestrator.apps.mcep.moves_explained import hosts_at, move_line, moves_of
 from orchestrator.apps.mcep.plan import Recorded, condition_text, recorded_in, scopes
 from orchestrator.errors import BadInput
 from orchestrator.results.app_records import NS, AppRecords, Seen, document_of, read_records
@@ -20,6 +24,7 @@ from orchestrator.runs.run_directory import RunDirectory
 
 _SWITCHED, _FOUND, _READ = tag_of(InterestSwitched), tag_of(SituationFound), tag_of(SensorRead)
 _BROKER, _STALLED = tag_of(InterestBroker), tag_of(InterestStalled)
+_DECIDED = tag_of(SelectionsDecided)
 
 
 def read_run(directory: RunDirectory, app: str) -> tuple[Recorded, AppRecords]:
@@ -29,24 +34,31 @@ def read_run(directory: RunDirectory, app: str) -> tuple[Recorded, AppRecords]:
 
 
 def listed_switches(directory: RunDirectory, app: str, part: str | None, most: int) -> Answer:
-    """The newest switches, each with its reason. ``part``: a query; None: all."""
+    """The newest switches, each with its reason, and what each query got. ``part``: a query; None: all."""
     recorded, run = read_run(directory, app)
     queries = {each.name: each for each in recorded.settings.queries}
     if part is not None and part not in queries:
-        raise BadInput(f"--replica {part}: name a query of {app}: {', '.join(queries)}")
-    rows: list[dict[str, Any]] = []
-    for name, query in queries.items():
-        if part in (None, name):
-            rows += _switches(query, run)
-    rows.sort(key=lambda row: (row["at_s"], row["query"], row["epoch"]))
-    found = _of(run, _FOUND)
+        raise BadInput(f"{part} is no query of {app}: name one of {', '.join(queries)}")
+    switches = {name: _switches(each, run) for name, each in queries.items() if part in (None, name)}
+    rows = sorted(
+        (row for each in switches.values() for row in each),
+        key=lambda row: (row["at_s"], row["query"], row["epoch"]),
+    )
+    got = Counter(each.record.query for each in _of(run, _FOUND))
+    moves = [row for name in switches for row in moves_of(name, run)]
     lines = [
         f"{row['at_s']:9.1f} s  {row['query']} epoch {row['epoch']}: {row['why']}" for row in rows[-most:]
     ]
-    lines.append(
-        f"{len(rows)} switches, {len(found)} situations; --event NAME#NUMBER tells why one was delivered"
-    )
-    return _answer({"run": directory.id, "app": app, "switches": rows[-most:]}, lines)
+    lines += [move_line(row) for row in moves[-most:]]
+    if len(rows) > most:
+        lines.insert(0, f"the newest {most} of {len(rows)} switches; --query NAME lists those of one query")
+    for name, each in switches.items():
+        lines.append(f"{name}: {_counted(len(each), 'switch')}, {_counted(got[name], 'situation')}")
+    lines.append("--event NAME#NUMBER tells why a situation was delivered")
+    counts = {name: {"switches": len(each), "situations": got[name]} for name, each in switches.items()}
+    document = {"run": directory.id, "app": app, "switches": rows[-most:], "queries": counts}
+    document["moves"] = moves[-most:]
+    return _answer(document, lines)
 
 
 def explained_situation(directory: RunDirectory, app: str, event: str) -> Answer:
@@ -84,6 +96,9 @@ def explained_situation(directory: RunDirectory, app: str, event: str) -> Answer
         lines.append(f"  it is from {abs(at_s - epoch['start_s']):.1f} s {when}")
     if found.record.born != found.record.epoch:
         lines.append(f"  it was computed for epoch {found.record.born}, and holds in this one, too")
+    shared = _sharing_text(found.record)
+    if shared:
+        lines.append(f"  {shared}")
     lines += [f"  made of {each['text']}" for each in ancestors]
     document = {
         "run": directory.id,
@@ -94,21 +109,25 @@ def explained_situation(directory: RunDirectory, app: str, event: str) -> Answer
         "delay_s": round(delay, 6),
         "epoch": epoch,
         "historical": found.record.historical,
+        "by": found.record.by,
+        "precision": found.record.precision,
+        "recall": found.record.recall,
         "ancestors": ancestors,
     }
     return _answer(document, lines)
 
 
 def explained_moment(directory: RunDirectory, app: str, at_s: float, part: str | None) -> Answer:
-    """``part``: a query; None: all."""
+    """``part``: a query or a broker; None: all."""
     recorded, run = read_run(directory, app)
     end_s = (run.last_ns - run.zero_ns) / NS
     if at_s > end_s:
         raise BadInput(f"--at {at_s:g} s: run {directory.id} has records until {end_s:.1f} s")
-    queries = [each for each in recorded.settings.queries if part in (None, each.name)]
-    if not queries:
-        known = ", ".join(each.name for each in recorded.settings.queries)
-        raise BadInput(f"--replica {part}: name a query of {app}: {known}")
+    settings = recorded.settings
+    queries = [each for each in settings.queries if part in (None, each.name)]
+    if not queries and part not in settings.areas:
+        known = ", ".join([*(each.name for each in settings.queries), *settings.areas])
+        raise BadInput(f"{part} is no query and no broker of {app}: name one of {known}")
     at_ns = run.zero_ns + round(at_s * NS)
     before = [each for each in run.records if each.t_ns <= at_ns]
     lines, listed = [], []
@@ -119,7 +138,11 @@ def explained_moment(directory: RunDirectory, app: str, at_s: float, part: str |
             f"epoch {switches[-1]['epoch']}: {switches[-1]['why']}" if switches else "it has not begun"
         )
         lines.append(text)
-        listed.append({"query": query.name, "situations": count, "epoch": switches[-1] if switches else None})
+        hosts = hosts_at(query.name, run, at_ns)
+        if hosts:
+            lines.append("  operators: " + ", ".join(f"{name} on {host}" for name, host in hosts.items()))
+        epoch = switches[-1] if switches else None
+        listed.append({"query": query.name, "situations": count, "epoch": epoch, "operators": hosts})
     brokers, stalls = {}, {}
     for each in before:
         if each.record.kind == _BROKER:
@@ -127,11 +150,10 @@ def explained_moment(directory: RunDirectory, app: str, at_s: float, part: str |
         elif each.record.kind == _STALLED:
             stalls[each.node] = each.record.reason
     for node, record in sorted(brokers.items()):
-        lines.append(
-            f"{node}: all arrived up to {record.arrived_ns / NS:.1f} s; keeps {record.stored} events; "
-            f"{record.waiting} messages wait"
-        )
+        if queries or node == part:
+            lines.append(f"{node}: {_kept(record)}")
     lines += [f"{node}: {reason}" for node, reason in sorted(stalls.items()) if reason]
+    lines += _managers([each for each in before if queries or each.node == part])
     document = {
         "run": directory.id,
         "app": app,
@@ -140,6 +162,29 @@ def explained_moment(directory: RunDirectory, app: str, at_s: float, part: str |
         "stalls": {node: reason for node, reason in stalls.items() if reason},
     }
     return _answer(document, [f"{app} at {at_s:g} s", *lines])
+
+
+def _managers(before: list[Seen]) -> list[str]:
+    """What selection managers had decided."""
+    newest = {each.record.manager: each for each in before if each.record.kind == _DECIDED}
+    return [
+        f"{each.node}: selection manager {name} decided about {each.record.selections} selections, and "
+        f"{each.record.processed} were processed"
+        for name, each in sorted(newest.items())
+    ]
+
+
+def _counted(number: int, what: str) -> str:
+    more = "es" if what.endswith("ch") else "s"
+    return f"{number} {what}{'' if number == 1 else more}"
+
+
+def _kept(record: Any) -> str:
+    arrived = f"all arrived up to {record.arrived_ns / NS:.1f} s"
+    if record.arrived_ns >= ENDLESS_NS:
+        arrived = "all arrived, and all clients have left"
+    waiting = f"{_counted(record.waiting, 'message')} wait{'s' if record.waiting == 1 else ''}"
+    return f"{arrived}; keeps {_counted(record.stored, 'event')}; {waiting}"
 
 
 def _of(run: AppRecords, kind: str) -> list[Seen]:
@@ -194,6 +239,21 @@ def _how(how: str) -> str:
         "shared": "it reads the graph that others read there",
     }
     return f"; {texts[how]}" if how in texts else ""
+
+
+def _sharing_text(record: Any) -> str:
+    """Why a result came from another query's selection, or how far it depends on such results."""
+    if record.precision is None:
+        return ""
+    quality = f"precision {record.precision:.2f} and recall {record.recall:.2f} by atomic events"
+    if record.by is not None:
+        return (
+            f"it is the result of a selection of {record.by}, which was processed for both: against the own "
+            f"selection it has {quality}"
+        )
+    if min(record.precision, record.recall) < 1:
+        return f"its own selection was processed, but with results of other queries: {quality}"
+    return "its own selection was processed"
 
 
 def _ancestor(name: str, record: Any, epoch: dict[str, Any] | None) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from node_agent.apps.mcep.telemetry import (
+    ENDLESS_NS,
     InterestBroker,
     InterestStalled,
     InterestSwitched,
@@ -72,7 +73,7 @@ class InterestView:
             self._found(t, record)
         elif kind == _BROKER:
             self._values["served", node] = {
-                "arrived": round(record.arrived_ns / NS, 3),
+                "arrived": None if record.arrived_ns >= ENDLESS_NS else round(record.arrived_ns / NS, 3),
                 "stored": record.stored,
                 "waiting": record.waiting,
                 "streamed": record.streamed,

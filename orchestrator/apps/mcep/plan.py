@@ -15,6 +15,7 @@ from node_agent.apps.mcep.config import (
     WhenTimed,
     problems,
 )
+from node_agent.apps.mcep.situations import SITUATIONS
 from node_agent.apps.mcep.telemetry import scopes_of
 from node_agent.telemetry.belief import AppScopes
 from orchestrator.apps.mcep.reusing import reuse_lines
@@ -127,6 +128,14 @@ def query_line(query: QueryConfig) -> str:
     else:
         where = f"within {query.radius:g} m of {of}"
     return f"{query.situation} {where}{kept}; {condition_text(query)}"
+
+
+def parameters_text(query: QueryConfig) -> str:
+    """Its parameters with their units."""
+    known = SITUATIONS[query.situation].parameters
+    return ", ".join(
+        f"{name} {value:g} {known[name].unit}".rstrip() for name, value in query.parameters.items()
+    )
 
 
 def condition_text(query: QueryConfig) -> str:

@@ -24,6 +24,7 @@ from node_agent.apps.mcep.geometry import Box, Point
 from node_agent.apps.mcep.model import McepError
 from node_agent.apps.mcep.situations import LANE, SITUATIONS, graph_of
 from orchestrator.apps.mcep.cameras import Filmed, faces_seen, in_view, known_faces
+from orchestrator.apps.mcep.migrating import MigrateSection, between, unmovable
 from orchestrator.apps.mcep.plan import Recorded
 from orchestrator.apps.mcep.reusing import planned_reuse
 from orchestrator.apps.mcep.section import InterestSection, InterestSettings, QuerySection, SwitchSection
@@ -41,7 +42,7 @@ MOST_SAMPLES = 2_000_000
 
 def section_of(entry: AppEntry) -> InterestSettings:
     assert isinstance(entry.section, InterestSection), "the registry finds applications by their sections"
-    return entry.section.interest
+    return entry.section.interest.of_one_client_each()
 
 
 def planned_interest(entry: AppEntry) -> Recorded:
@@ -54,9 +55,17 @@ def planned_interest(entry: AppEntry) -> Recorded:
         raise Unusable(*findings)
     areas = _areas(section, entry, at)
     end = entry.scenario.warmup + entry.scenario.duration
-    until = min(section.stop or end, end)
+    until = end if section.stop is None else section.stop
+    if until > end:
+        text = f"clients would leave after {until:g} s, and the run ends after {end:g} s"
+        raise Unusable(Finding((*at, "stop"), text, "leave it out, and they stay to the end"))
     drives = _drives(entry, clients, end, at)
     cameras = section.cameras.nodes if section.cameras is not None else ()
+    for number, camera in enumerate(cameras):
+        if len({(each.x, each.y) for each in drives[camera]}) > 1:
+            text = f"{camera} moves, and cameras stand"
+            hint = "give it a place: mobility: {model: stations, at: {cam1: [50 m, 50 m]}}"
+            raise Unusable(Finding((*at, "cameras", "nodes", number), text, hint))
     everybody = tuple(client for client in clients if client not in cameras)
     try:
         known = {
@@ -74,7 +83,11 @@ def planned_interest(entry: AppEntry) -> Recorded:
     starts = {name: Point(samples[0].x, samples[0].y) for name, samples in drives.items()}
     said = {name: each.reuse for name, each in section.queries.items()}
     reuse = planned_reuse(section.reuse, said, queries, starts, at)
-    settings = Settings(boxes, clients, queries, section.read, until, ttl, limits, polygons, cameras, reuse)
+    move = any(each.migrate is not None for each in queries)
+    distances = between(entry.scenario.topology, list(boxes)) if move else None
+    settings = Settings(
+        boxes, clients, queries, section.read, until, ttl, limits, polygons, cameras, reuse, distances
+    )
     _check(settings, section, drives, at)
     texts = {name: drive_text(samples) for name, samples in drives.items()}
     return Recorded(settings, texts, *_filmed(section, settings, texts, everybody, at))
@@ -140,9 +153,22 @@ def _node_findings(
             if host not in section.brokers:
                 text = f"{shown(host)} is no broker"
                 yield Finding((*place, *where), text, did_you_mean(host, section.brokers))
+        if (moves := section.migration(query)) is not None:
+            inside = (*at, "migrate") if query.migrate is None else (*place, "migrate")
+            for each in moves.findings(query.situation, list(section.brokers)):
+                yield Finding((*inside, *each.at), each.message, each.hint)
+            predicts = query.predict is not None
+            for each in unmovable(query.suppression, query.completeness, predicts):
+                yield Finding((*place, *each.at), each.message, each.hint)
         if query.completeness == "strong" and query.cells is None:
             text = "queries share the graph of a region, and two objects are hardly ever at one place"
             yield Finding((*place, "completeness"), text, "say cells: 200 m, so that regions are the same")
+        if query.switch.quality is not None and len(section.brokers) > 1:
+            text = f"events are counted on one broker only, and here are {len(section.brokers)}"
+            yield Finding((*place, "switch", "quality"), text, "switch by time or place: switch: {after: 5s}")
+        if query.suppression and (query.predict is not None or query.completeness == "strong"):
+            text = "suppression is for one graph that moves, not for graphs that are prepared or shared"
+            yield Finding((*place, "suppression"), text, "leave it out")
         if query.predict is not None and query.predict.ahead is None and len(section.brokers) > 1:
             text = "how long history takes is counted on one broker only, and here are several"
             yield Finding((*place, "predict"), text, "say how long before graphs begin: ahead: 2s")
@@ -206,15 +232,23 @@ def _queries(
     for name, said in section.queries.items():
         start = drives[said.focal][0]
         home = said.home or areas.leaf(Point(start.x, start.y))
-        query = _query(name, said, home, drives[said.focal], known[name])
+        moves = section.migration(said)
+        query = _query(name, said, home, drives[said.focal], known[name], moves)
         if query.asks and said.home is None and query.asks in homes:
-            query = _query(name, said, homes[query.asks], drives[said.focal], known[name])
+            query = _query(name, said, homes[query.asks], drives[said.focal], known[name], moves)
         homes.setdefault(query.asks, query.home)
         found.append(query)
     return tuple(found)
 
 
-def _query(name: str, said: QuerySection, home: str, drive: Sequence[Sample], known: Known) -> QueryConfig:
+def _query(
+    name: str,
+    said: QuerySection,
+    home: str,
+    drive: Sequence[Sample],
+    known: Known,
+    moves: MigrateSection | None,
+) -> QueryConfig:
     operators = graph_of(said.situation, {}).by_name
     return QueryConfig(
         name,
@@ -223,7 +257,7 @@ def _query(name: str, said: QuerySection, home: str, drive: Sequence[Sample], kn
         said.radius or (said.edge or 0.0) / 2,
         home,
         {operator: said.hosts.get(operator, home) for operator in operators},
-        dict(said.parameters),
+        said.values,
         said.history,
         said.order,
         said.completeness,
@@ -233,6 +267,7 @@ def _query(name: str, said: QuerySection, home: str, drive: Sequence[Sample], kn
         said.cells or 0.0,
         None if said.predict is None else said.predict.foretold(drive),
         known,
+        None if moves is None else moves.config(said.situation, drive),
     )
 
 
@@ -248,7 +283,7 @@ def switch_of(switch: SwitchSection) -> When:
 
 def _needed(said: QuerySection) -> float:
     """For how long brokers must keep events."""
-    graph = graph_of(said.situation, said.parameters)
+    graph = graph_of(said.situation, said.values)
     look_back = 0.0 if said.switch.quality is None else said.switch.quality.look_back
     longest = max(graph.additional_time(source.name) for source in graph.sources)
     if said.predict is not None:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from node_agent.apps.mcep.config import QueryConfig, drive_of, query_of
 from orchestrator.apps.mcep.foretelling import foretold_text
-from orchestrator.apps.mcep.plan import Recorded, query_line
+from orchestrator.apps.mcep.migrating import migrate_lines
+from orchestrator.apps.mcep.plan import Recorded, parameters_text, query_line
 from orchestrator.apps.mcep.reusing import reuse_lines
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ def plan_lines(recorded: Recorded) -> "Iterator[Text]":
     settings = recorded.settings
     for each in settings.queries:
         yield Text(f"{each.name}: {query_line(each)}")
+        yield Text(f"  {each.situation}: {parameters_text(each)}")
         graph = query_of(each).graph
         for stream in graph.streams:
             where = f" on {each.hosts[stream.successor]}" if stream.successor in each.hosts else ""
@@ -30,6 +32,8 @@ def plan_lines(recorded: Recorded) -> "Iterator[Text]":
         yield Text(f"  home {each.home}; {promise}{', with suppression' if each.suppression else ''}")
         if each.foretold is not None:
             yield Text(f"  {foretold_text(each.foretold)}")
+        for line in migrate_lines(each.migrate) if each.migrate is not None else ():
+            yield Text(f"  {line}")
         if each.asks:
             same = [other.name for other in settings.queries if other.asks == each.asks]
             yield Text(f"  shares graphs of the same region: {', '.join(same)}")
@@ -59,7 +63,7 @@ def mermaid(recorded: Recorded) -> str:
 
 
 def svg(recorded: Recorded) -> str:
-    """The areas of brokers, where clients begin, and the first interests."""
+    """The areas of brokers, where clients begin, and the first interests; y grows upwards, as on the page."""
     settings = recorded.settings
     boxes = settings.areas.values()
     x0, y0 = min(box[0] for box in boxes), min(box[1] for box in boxes)
@@ -67,35 +71,38 @@ def svg(recorded: Recorded) -> str:
     scale = WIDTH / (x1 - x0)
 
     def at(x: float, y: float) -> tuple[float, float]:
-        return MARGIN + (x - x0) * scale, MARGIN + (y - y0) * scale
+        return MARGIN + (x - x0) * scale, MARGIN + (y1 - y) * scale
 
     width, height = WIDTH + 2 * MARGIN, (y1 - y0) * scale + 2 * MARGIN
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         'font-family="sans-serif" font-size="12">'
     ]
+    named = []
     for name, (left, top, right, bottom) in settings.areas.items():
         corners = settings.polygons.get(name, ((left, top), (right, top), (right, bottom), (left, bottom)))
         points = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(*corner) for corner in corners))
-        x, y = at(*corners[0])
-        parts.append(
-            f'<polygon points="{points}" fill="#f6f8fb" stroke="#336"/>'
-            f'<text x="{x + 6:.1f}" y="{y + 16:.1f}">{escape(name)}</text>'
-        )
+        parts.append(f'<polygon points="{points}" fill="#f6f8fb" stroke="#336"/>')
+        drawn = [at(*corner) for corner in corners]
+        x, y = (sum(each) / len(drawn) for each in zip(*drawn, strict=True))
+        named.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle" fill="#336">{escape(name)}</text>')
+    focal = {query.focal for query in settings.queries}
     starts = {client: drive_of(recorded.drives[client]).at(0.0) for client in settings.clients}
     for query in settings.queries:
         x, y = at(starts[query.focal].x, starts[query.focal].y)
         parts.append(_region(query, x, y, query.radius * scale))
+        look, title = 'text-anchor="middle" font-weight="bold"', f"{query.name} around {query.focal}"
+        named.append(f'<text x="{x:.1f}" y="{y - 8:.1f}" {look}>{escape(title)}</text>')
     for client, place in starts.items():
         x, y = at(place.x, place.y)
-        parts.append(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="#555"><title>{escape(client)}</title></circle>'
-        )
-    return "\n".join([*parts, "</svg>\n"])
+        look = f'r="3" fill="{"#a60" if client in focal else "#555"}"'
+        title = f"<title>{escape(client)}</title>"
+        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" {look}>{title}</circle>')
+    return "\n".join([*parts, *named, "</svg>\n"])
 
 
 def _region(query: QueryConfig, x: float, y: float, radius: float) -> str:
-    look = 'fill="#fc08" stroke="#a60"'
+    look = 'fill="#fc0" fill-opacity="0.2" stroke="#a60"'
     if query.shape == "square":
         corner = f'x="{x - radius:.1f}" y="{y - radius:.1f}"'
         return f'<rect {corner} width="{2 * radius:.1f}" height="{2 * radius:.1f}" {look}/>'

@@ -195,14 +195,16 @@ class ReuseSection(Section):
     def _managers(
         self, queries: Sequence[QueryConfig], starts: Mapping[str, Point]
     ) -> tuple[ManagerConfig, ...]:
-        """One for each type of operators and part of the area, on the broker with most of its operators."""
+        """One for each type of operators and part of the area, on the broker with most of its operators.
+        Those of queries with best effort have their own, which need not wait for strict ones."""
         groups, hosts = Groups(self.group), {}
         for query in queries:
             for operator, host in query.hosts.items():
                 if self.wants(operator):
                     key = key_of(query.name, operator)
                     hosts[key] = host
-                    groups.put(key, f"{query.logic}: {operator}", starts[query.focal])
+                    hurries = " (best effort)" if query.completeness == "best_effort" else ""
+                    groups.put(key, f"{query.logic}: {operator}{hurries}", starts[query.focal])
         found: dict[str, list[str]] = {}
         for key, name in groups.manager_of.items():
             found.setdefault(name, []).append(key)

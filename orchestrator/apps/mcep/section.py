@@ -13,13 +13,24 @@ from pydantic import BeforeValidator, Field, model_validator
 from node_agent.apps.mcep.areas import MOST_CORNERS
 from node_agent.apps.mcep.geometry import Box, Point, Polygon
 from node_agent.apps.mcep.model import Completeness, Order
-from node_agent.apps.mcep.situations import SITUATIONS
+from node_agent.apps.mcep.situations import SITUATIONS, Parameter, values_of
 from orchestrator.apps.mcep.foretelling import PredictSection
+from orchestrator.apps.mcep.migrating import MigrateSection, OwnMigrate
 from orchestrator.apps.mcep.reusing import OwnReuse, OwnReuseSection, ReuseSection
 from orchestrator.spec.application import AppSection
 from orchestrator.spec.base import Name, Section
+from orchestrator.spec.node_ranges import counted
 from orchestrator.spec.problems import Finding, Unusable, did_you_mean, shown, unusable
-from orchestrator.spec.units import DURATION, SHARE, Duration, Length, PositiveDuration, PositiveLength
+from orchestrator.spec.units import (
+    DURATION,
+    SHARE,
+    SPEED,
+    Duration,
+    Length,
+    PositiveDuration,
+    PositiveLength,
+    Quantity,
+)
 
 Stretch = tuple[Length, Length]
 
@@ -44,6 +55,17 @@ Corners = Annotated[
     tuple[Stretch, ...],
     BeforeValidator(_read_corners, json_schema_input_type=list[tuple[float | str, float | str]]),
 ]
+
+
+_NUMBER = Quantity("a number", {}, ("0.5", "2"), "", 0, 1e9, above_low=True)
+_COUNT = Quantity("a number", {}, ("2", "10"), "events", 1, 100_000, whole=True)
+
+
+def _quantity(parameter: Parameter) -> Quantity:
+    """What a parameter of a situation may be."""
+    if isinstance(parameter.default, int):
+        return _COUNT
+    return {"m/s": SPEED.positive(), "s": DURATION.positive()}.get(parameter.unit, _NUMBER)
 
 
 class AreaSection(Section):
@@ -96,7 +118,15 @@ class QualitySection(Section):
 class SwitchSection(Section):
     """When the interest follows its object; with none of these with every place."""
 
-    other_names = {"timed": "after", "spatial": "distance", "qor": "quality"}  # noqa: RUF012
+    other_names: ClassVar[dict[str, str]] = {
+        "timed": "after",
+        "every": "after",
+        "period": "after",
+        "time": "after",
+        "spatial": "distance",
+        "moved": "distance",
+        "qor": "quality",
+    }
 
     after: PositiveDuration | None = Field(default=None, description="So long after the last switch")
     distance: PositiveLength | None = Field(default=None, description="So far from the last switch")
@@ -110,24 +140,49 @@ class SwitchSection(Section):
         return self
 
 
+def _read_each(value: Any) -> Any:
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+        raise unusable(f"{shown(value)} is no list of clients", "each: [car1..car20]")
+    names = tuple(str(name) for _, name in counted(value))
+    if len(set(names)) < len(names):
+        raise unusable("a client is listed twice")
+    return names
+
+
 class QuerySection(Section):
     """A situation wanted around a client, wherever it is."""
 
     other_names: ClassVar[dict[str, str]] = {
         "focal_object": "focal",
+        "around": "focal",
+        "object": "focal",
+        "follow": "focal",
+        "within": "radius",
+        "range": "radius",
+        "region": "radius",
+        "side": "edge",
+        "past": "history",
         "delta": "history",
         "condition": "switch",
         "prediction": "predict",
     }
 
     situation: str = Field(description="; ".join(f"{name}: {each.says}" for name, each in SITUATIONS.items()))
-    focal: str = Field(description="The client that the interest follows", examples=["car1"])
+    focal: str = Field(default="", description="The client that the interest follows", examples=["car1"])
+    each: Annotated[tuple[str, ...], BeforeValidator(_read_each, json_schema_input_type=list[str])] = Field(
+        default=(),
+        description="Instead of focal: clients that have a query like this each, and ranges of them; it is "
+        "called by both names, such as near-car1",
+        examples=[["car1..car20"]],
+    )
     radius: PositiveLength | None = Field(default=None, description="Of a circle", examples=["300 m"])
     edge: PositiveLength | None = Field(
         default=None, description="Of a square, instead of a circle", examples=["500 m"]
     )
     history: Duration = Field(default=0.0, description="So long before each switch is wanted, too")
-    parameters: dict[str, Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]] = Field(default={})
+    parameters: dict[str, int | float | str] = Field(
+        default={}, description="Of the situation", examples=[{"drop": "3 m/s", "changes": 1}]
+    )
     order: Order = Field(
         default="spatiotemporal", description="Within and between regions, between them only, or none"
     )
@@ -143,7 +198,11 @@ class QuerySection(Section):
     suppression: bool = Field(
         default=False, strict=True, description="What the last region brought is not sent again"
     )
-    switch: SwitchSection = SwitchSection()
+    switch: SwitchSection = Field(
+        default=SwitchSection(),
+        description="When the interest follows; with every place of the object if not given",
+        examples=[{"after": "5s"}],
+    )
     friends: tuple[str, ...] = Field(
         default=(), description="Clients whose faces cameras look for, with `situation: friend`"
     )
@@ -155,12 +214,27 @@ class QuerySection(Section):
     predict: PredictSection | None = Field(
         default=None, description="Prepares graphs where the object will be", examples=[{"ahead": "2s"}]
     )
+    migrate: OwnMigrate | None = Field(
+        default=None,
+        description="How its operators move, if not as `migrate` beside `queries` says; false: they stay",
+        examples=[False, {"plan": {"mobiles": "navigation"}}],
+    )
     reuse: OwnReuse = Field(
         default=OwnReuseSection(),
         description="Whether selections are shared, if `reuse` beside `queries` says so; or what results of "
         "others must reach for this query",
         examples=[False, {"precision": "80%", "recall": "80%"}],
     )
+
+    @model_validator(mode="after")
+    def _follows_somebody(self) -> "QuerySection":
+        if not self.focal and not self.each:
+            raise unusable("focal is missing: whom does the interest follow?", "focal: car1")
+        if self.focal and self.each:
+            raise unusable(
+                "focal and each are given: a query is of one client or of each of some", "give one"
+            )
+        return self
 
     @model_validator(mode="after")
     def _has_a_region(self) -> "QuerySection":
@@ -175,14 +249,28 @@ class QuerySection(Section):
         if situation is None:
             text = f"there is no situation {shown(self.situation)}; expected {', '.join(SITUATIONS)}"
             raise unusable(text, did_you_mean(self.situation, SITUATIONS), at=("situation",))
-        findings = [
-            Finding(("parameters", name), "is no parameter of it", did_you_mean(name, situation.parameters))
-            for name in self.parameters
-            if name not in situation.parameters
-        ]
+        findings: list[Finding] = []
+        for name, value in self.parameters.items():
+            if name not in situation.parameters:
+                text = f"{self.situation} has no parameter {shown(name)}"
+                hint = did_you_mean(name, situation.parameters) or f"it has {', '.join(situation.parameters)}"
+                findings.append(Finding(("parameters", name), text, hint))
+                continue
+            try:
+                _quantity(situation.parameters[name]).read(value)
+            except Unusable as error:
+                found = error.findings
+                findings += [Finding(("parameters", name), each.message, each.hint) for each in found]
         if findings:
             raise Unusable(*findings)
         return self
+
+    @property
+    def values(self) -> dict[str, float]:
+        """All parameters of the situation, in SI units."""
+        known = SITUATIONS[self.situation].parameters
+        given = {name: _quantity(known[name]).read(value) for name, value in self.parameters.items()}
+        return values_of(self.situation, given)
 
 
 class CamerasSection(Section):
@@ -236,12 +324,37 @@ class InterestSettings(Section):
         default=None, description="Brokers keep events for so long; what queries need if not given"
     )
     room: RoomSection = RoomSection()
+    migrate: MigrateSection | None = Field(
+        default=None,
+        description="Operators move between brokers",
+        examples=[{"plan": {"mobiles": "navigation"}, "state": "15 kB"}],
+    )
     reuse: ReuseSection | None = Field(
         default=None,
         description="Queries that ask for almost the same share results",
         examples=[{"algorithm": "mnh", "quality": {"precision": "60%", "recall": "60%"}}],
     )
-    queries: dict[Name, QuerySection] = Field(min_length=1)
+    queries: dict[Name, QuerySection] = Field(
+        min_length=1,
+        description="What is wanted, by name",
+        examples=[{"ahead": {"situation": "accident", "focal": "car1", "radius": "300 m"}}],
+    )
+
+    def migration(self, query: QuerySection) -> MigrateSection | None:
+        """How operators of a query move; None if they stay."""
+        if query.migrate is None:
+            return self.migrate
+        return query.migrate if query.migrate.move else None
+
+    def of_one_client_each(self) -> "InterestSettings":
+        """The same, where a query of each of some clients is a query for each of these."""
+        queries: dict[str, QuerySection] = {}
+        for name, said in self.queries.items():
+            for client in said.each:
+                queries[f"{name}-{client}"] = said.model_copy(update={"focal": client, "each": ()})
+            if not said.each:
+                queries[name] = said
+        return self.model_copy(update={"queries": queries})
 
 
 class InterestSection(AppSection):

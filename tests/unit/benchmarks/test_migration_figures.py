@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.migration.cells import Cells, Size
+from benchmarks.migration.figure_files import figure_412
 from benchmarks.migration.mobiles import changing
 from benchmarks.migration.moving import Greedy, Planned, Planning
 from benchmarks.migration.scenes import Accident, Generic, Ground
@@ -141,3 +142,11 @@ def test_an_interrupted_measurement_goes_on(tmp_path: Path, monkeypatch: pytest.
     first = cells().run(query, "quad", PLANNING)
     monkeypatch.setattr("benchmarks.migration.cells.Simulation", None)
     assert cells().run(query, "quad", PLANNING) == first
+
+
+def test_what_files_say_of_figure_412() -> None:
+    said = figure_412()
+    assert list(said.states) == [0, 50_000, 200_000, 800_000]
+    assert list(said.captures) == ["exact", "linear"]
+    assert said.planning == Planning(reach=2500.0)
+    assert said.edge == 1000.0 and said.greedy_s == 5

@@ -4,6 +4,7 @@ import pytest
 
 from benchmarks.mcep.crowd import Crowd
 from benchmarks.reuse import covering
+from benchmarks.reuse.figure_files import figure
 from benchmarks.reuse.neighbouring import Selecting, joined_disparity, predicted
 from benchmarks.reuse.playing import everyone, play
 from benchmarks.reuse.traffic import SWITCH_S, Traffic, Window
@@ -68,7 +69,7 @@ def test_more_is_shared_with_lower_thresholds_and_nothing_without_reuse() -> Non
 
 def test_neighbours_are_selected_as_vehicles_move() -> None:
     given = few()
-    selecting = Selecting(given, given.drivers(4), Reach(1, 10_000.0, 10_000.0))
+    selecting = Selecting(given, given.drivers(4), Reach(1, 10_000.0, 10_000.0), 5000.0)
     neighbours, priority = selecting.at(0.0)
     assert sum(map(len, neighbours.values())) == 8 and set(priority) == set(neighbours)
 
@@ -87,8 +88,8 @@ def test_predictions_decide_about_every_selection() -> None:
     given = few()
     made = {who: given.selections(who, 400.0, Window(40, 20)) for who in given.drivers(3)}
     every = sum(map(len, made.values()))
-    careful = predicted(given, made, Settings(covering.threshold(0.5)))
-    hopeful = predicted(given, made, Settings(Rules(share=optimistic), early=True))
+    careful = predicted(given, made, Settings(covering.threshold(0.5)), 5000.0)
+    hopeful = predicted(given, made, Settings(Rules(share=optimistic), early=True), 5000.0)
     assert careful.selections == hopeful.selections == every
     assert hopeful.processed <= careful.processed < every
 
@@ -96,3 +97,17 @@ def test_predictions_decide_about_every_selection() -> None:
 def test_speed_is_measured_against_the_same_selections() -> None:
     row = measured(scene(4, 200), 2, 5)
     assert row["selections"] == 200 and 0 < row["processed"] < 1 and row["throughput_ratio"] > 0
+
+
+def test_figures_are_read_from_their_files() -> None:
+    """What they say is what the documented results were measured with."""
+    by_threshold = figure("5.4")
+    assert (by_threshold.cars, by_threshold.vehicles, by_threshold.seconds) == (25, 400, 20.0)
+    assert by_threshold.edges == [500.0, 2000.0, 5000.0] and by_threshold.batching == Timed(10.0)
+    assert by_threshold.thresholds == [0.2, 0.35, 0.5, 0.65, 0.8] and by_threshold.window == Window(30, 10)
+    costs = figure("5.5")
+    assert costs.numbers == [5, 10, 25, 50] and costs.thresholds == [0.35, 0.5, 0.6]
+    few = figure("5.7")
+    assert (few.cars, few.edge, few.window) == (5, 5000.0, Window(300, 50))
+    assert (figure("5.6").cars, figure("5.6").threshold) == (15, 0.5) and figure("5.8").cars == 20
+    assert "experiments/mcep/fig5-4.yaml" in by_threshold.parameters().values()

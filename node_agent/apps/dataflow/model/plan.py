@@ -58,14 +58,25 @@ class DeploymentPlan(Struct, frozen=True, omit_defaults=True):
         hosts = (host for each in self.moving for host in each.hosts)
         return tuple(dict.fromkeys([*(replica.node for replica in self.replicas), *hosts]))
 
-    def operators_on(self, node: str) -> tuple[str, ...]:
-        """Returns the operators that a node needs: those it has, may come to have, or orders to move."""
+    def deployed_on(self, node: str) -> tuple[str, ...]:
+        """Returns the operators whose files a node needs: those it has at first, or orders to move."""
         own = (replica.operator for replica in self.replicas if replica.node == node)
-        moving = (each.operator for each in self.moving if node in (*each.hosts, each.coordinator))
-        return tuple(dict.fromkeys([*own, *moving]))
+        ordered = (each.operator for each in self.moving if node == each.coordinator)
+        return tuple(dict.fromkeys([*own, *ordered]))
+
+    def operators_on(self, node: str) -> tuple[str, ...]:
+        """Returns the same with those that it may come to have: their state comes over the network."""
+        moving = (each.operator for each in self.moving if node in each.hosts)
+        return tuple(dict.fromkeys([*self.deployed_on(node), *moving]))
 
     def moves(self, operator: str) -> bool:
         return any(each.operator == operator for each in self.moving)
+
+    def routed(self, operator: str) -> tuple[str, ...]:
+        """Returns the downstream operators of which a replica is chosen. One that moves has a stream of its
+        own, which leads to it wherever it is.
+        """
+        return tuple(name for name in self.query.downstream(operator) if not self.moves(name))
 
     def replica(self, replica_id: str) -> Replica:
         for replica in self.replicas:

@@ -52,7 +52,13 @@ class MovingParts:
                     self._sinks[name, replica] = MovingSink(roles, sink, self._post, receive)
 
     async def start(self, port: int) -> None:
-        """Raises PortError, AppUnusable."""
+        """Raises PortError; AppUnusable also if the agent was started again and kept what hosts need."""
+        for name, roles in self.roles.items():
+            beside = {self._around.node} & {roles.upstream.node, *(sink.node for sink in roles.sinks)}
+            if self._around.boot > 1 and (beside or name in self._coordinators):
+                raise AppUnusable(
+                    f"what this node kept for {name}, which moves, is lost: its agent was killed"
+                )
         await self._post.open(port)
         try:
             for host in self._hosts.values():

@@ -3,8 +3,9 @@
 A node is believed about its own roles only, and about what these may say (``migration.live.claims``).
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from typing import NamedTuple
 
 from msgspec import structs
 
@@ -65,6 +66,35 @@ class Roles:
             **{each.id: each.node for each in (self.upstream, *self.sinks)},
             self.coordinator: moving.coordinator,
         }
+
+
+class Said(NamedTuple):
+    """What a role of another node says to one of this node, after all checks."""
+
+    operator: str
+    sender: str
+    receiver: str
+    message: Message
+
+
+def opened(plan: DeploymentPlan, roles: Mapping[str, Roles], own: str, node: str, data: bytes) -> Said:
+    """Reads an envelope that ``node`` sent to node ``own``. Raises Refused or Impossible, with one word."""
+    envelope = ENVELOPES.decode(data)
+    message = wire.decode(envelope.content)
+    operator, sender, receiver, _ = structs.astuple(envelope)
+    known = roles.get(operator)
+    if known is None:
+        raise Impossible("operator")
+    if known.nodes.get(sender) != node:
+        raise Impossible("sender")
+    if known.nodes.get(receiver) != own:
+        raise Impossible("receiver")
+    wrong = claims.refusal(known.parties, sender, receiver, message) or check_payloads(
+        plan, known.upstream, known.replica, known.sinks, message
+    )
+    if wrong is not None:
+        raise Impossible(wrong)
+    return Said(operator, sender, receiver, message)
 
 
 class Post:
@@ -173,25 +203,10 @@ class Post:
 
     async def _open_envelope(self, node: str, data: bytes) -> None:
         try:
-            envelope = ENVELOPES.decode(data)
-            message = wire.decode(envelope.content)
-        except Refused as error:
+            said = opened(self._plan, self._roles, self._around.node, node, data)
+        except (Refused, Impossible) as error:
             raise self._distrust(node, str(error)) from error
-        roles = self._roles.get(envelope.operator)
-        if roles is None:
-            raise self._distrust(node, "operator")
-        sender, receiver = envelope.sender, envelope.receiver
-        if roles.nodes.get(sender) != node:
-            raise self._distrust(node, "sender")
-        take = self._take.get((envelope.operator, receiver))
-        if take is None:
-            raise self._distrust(node, "receiver")
-        wrong = claims.refusal(roles.parties, sender, receiver, message) or check_payloads(
-            self._plan, roles.upstream, roles.replica, roles.sinks, message
-        )
-        if wrong is not None:
-            raise self._distrust(node, wrong)
-        await take(sender, message)
+        await self._take[said.operator, said.receiver](said.sender, said.message)
 
     def _distrust(self, node: str, why: str) -> Impossible:
         """Nothing of it can be taken back, so nothing may follow it."""

@@ -97,9 +97,8 @@ class MovingStream:
 
     def _put(self, sender: str, message: Message) -> None:
         self._send(self._upstream.receive(sender, message))
-        if len(self._upstream.kept) != self._limits.items:
-            self._held = sum(len(item.payload) for item in self._upstream.kept)
-            self._moved.set()
+        self._held = sum(len(item.payload) for item in self._upstream.kept)
+        self._moved.set()
 
     async def _wait_for(self, room: int) -> None:
         while self.room < room:

@@ -48,7 +48,7 @@ def decide(view: View, before: Route, chooser: Chooser | None = None) -> Decisio
     memory: dict[str, Struct] = {}
     decided: list[Event] = []
     switched: list[Event] = []
-    for downstream in view.plan.query.downstream(view.own.operator):
+    for downstream in view.plan.routed(view.own.operator):
         current = before.to(downstream)
         found = view.situation(downstream, current)
         chosen = chooser.choose(found, before.memory.get(downstream))
@@ -66,7 +66,7 @@ def _link_costs(view: View) -> list[LinkCost]:
     costs = view.costs
     return [
         LinkCost(view.own.id, r.id, costs.links.get(r.id), costs.metric, costs.source)
-        for downstream in view.plan.query.downstream(view.own.operator)
+        for downstream in view.plan.routed(view.own.operator)
         for r in view.plan.of(downstream)
     ]
 

@@ -64,7 +64,8 @@ def costs_from_link_state(
 
     A replica with several downstream operators feeds all of them: its cost to the sinks is the sum of its
     best choices, and infinite if it cannot reach one of them. In front of an operator with several inputs the
-    choice is by aggregate, and costs a replica its own path to the one chosen.
+    choice is by aggregate, and costs a replica its own path to the one chosen. An operator that moves costs
+    nothing, wherever it is: its stream leads from one replica only.
     """
     query = plan.query
     backwards = reversed_links(graph)
@@ -77,7 +78,7 @@ def costs_from_link_state(
             continue
         replicas = plan.of(name)
         for replica in replicas:
-            branches = [ways[downstream].get(replica.node, inf) for downstream in query.downstream(name)]
+            branches = [ways[downstream].get(replica.node, inf) for downstream in plan.routed(name)]
             beyond[replica.id] = sum(branches, 0.0)
         ends: dict[str, float] = {}
         asked = not below.isdisjoint(query.upstream(name))  # what it costs to reach these
@@ -93,7 +94,7 @@ def costs_from_link_state(
         if asked:
             ways[name] = towards(backwards, ends, graph.relays)
     network = tree(graph, own.node)
-    direct = [r for downstream in query.downstream(own.operator) for r in plan.of(downstream)]
+    direct = [r for downstream in plan.routed(own.operator) for r in plan.of(downstream)]
     links = {r.id: network.costs[r.node] for r in direct if r.node in network.costs}
     return KnownCosts(
         links=links,

@@ -4,21 +4,29 @@ brokers speak for what they host."""
 from collections.abc import Callable, Iterable
 
 from node_agent.apps.mcep.channel import Message
-from node_agent.apps.mcep.deployment import Deployed
+from node_agent.apps.mcep.deployment import Deployed, Deployment
 from node_agent.apps.mcep.graph import CONSUMER
 from node_agent.apps.mcep.moving.messages import (
+    Agreed,
     Arrived,
     Handed,
+    Hosted,
     JointAt,
+    Planning,
+    Rates,
     Relocate,
     Role,
     Said,
     Told,
+    Visited,
+    Wish,
 )
 from node_agent.apps.mcep.moving.places import HOME, Joint, Neighbourhood, Places, neighbourhoods
+from node_agent.apps.mcep.moving.planning import flow
 from node_agent.apps.mcep.wire import decode_message
 from node_agent.migration.live.claims import Parties, refusal
 from node_agent.migration.live.messages import Copy, Items, Outputs, Start
+from node_agent.migration.messages import PlanUpdated, Reserve, ReserveReply, Revoke
 
 Mistold = Callable[[Message, str], str | None]
 """What is wrong with a message of a producer."""
@@ -27,11 +35,16 @@ Mistold = Callable[[Message, str], str | None]
 class MovesClaims:
     """``receiver`` is a broker. ``mistold``: raises Refused, too, if bytes are no message."""
 
-    def __init__(self, receiver: str, deployed: Deployed, servers: Iterable[str], mistold: Mistold) -> None:
+    def __init__(self, receiver: str, deployed: Deployed, deployment: Deployment, mistold: Mistold) -> None:
+        servers = deployment.brokers
         self._receiver, self._deployed, self._mistold = receiver, deployed, mistold
-        self._servers = frozenset(servers)
+        self._servers, self._clients = frozenset(servers), frozenset(deployment.clients)
         self._around = neighbourhoods(deployed, servers)
         self._places = Places(deployed)
+        graph = deployed.query.graph
+        self._streams = frozenset((each.producer, each.successor) for each in graph.streams)
+        flows = (flow(*each) for each in self._streams if each[0] not in self._around)
+        self._rated = frozenset((*self._around, *flows))
         self._parties: dict[str, Parties] = {
             operator: around.parties(self._servers) for operator, around in self._around.items()
         }
@@ -58,6 +71,58 @@ class MovesClaims:
             case JointAt(producer, successor, _, broker):
                 known = Joint(producer, successor) in self._places and broker in self._servers
                 return "sender" if sender != home else None if known else "joint"
+            case _:
+                return self._planning(sender, said)
+
+    def _planning(self, sender: str, said: Planning) -> str | None:
+        deployed = self._deployed
+        if deployed.migration is None or not deployed.migration.plans:
+            return "message"
+        planners = {*deployed.hosts.values(), deployed.home}
+        match said:
+            case Agreed():
+                return self._agreed(sender, said)
+            case Rates(values):
+                if self._receiver not in planners:
+                    return "receiver"
+                return None if {name for name, _ in values} <= self._rated else "stream"
+            case Hosted(operator, host):
+                if sender != deployed.home:
+                    return "sender"
+                return None if operator in self._around and host in self._servers else "operator"
+            case Wish(operator, to):
+                if self._receiver != deployed.home:
+                    return "receiver"
+                if operator not in self._around or to not in self._servers:
+                    return "operator"
+                return None if deployed.hosts[operator] == sender else "sender"
+            case Visited(client):
+                if client not in self._clients:
+                    return "client"
+                return None if self._receiver == deployed.home else "receiver"
+
+    def _agreed(self, sender: str, said: Agreed) -> str | None:
+        deployed, operator, name = self._deployed, said.operator, said.sender
+        migration = deployed.migration
+        if operator not in self._around or migration is None or migration.planning is None:
+            return "operator"
+        if isinstance(said.message, Reserve | Revoke):
+            return None if name == operator and deployed.hosts[operator] == sender else "sender"
+        if deployed.hosts[operator] != self._receiver:
+            return "receiver"
+        if isinstance(said.message, ReserveReply):
+            return None if not name else "sender"
+        is_source = name not in self._around
+        if (name, operator) not in self._streams and (operator, name) not in self._streams:
+            return "sender"
+        if sender != (deployed.home if is_source else deployed.hosts[name]):
+            return "sender"
+        if isinstance(said.message, PlanUpdated):
+            if said.message.final != is_source or not set(said.message.plan.brokers()) <= self._servers:
+                return "plan"
+        elif is_source:
+            return "sender"
+        return None
 
     def _told(self, sender: str, said: Told) -> str | None:
         around = self._around.get(said.operator)

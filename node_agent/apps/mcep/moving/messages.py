@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 from node_agent.migration.live.messages import Message
 from node_agent.migration.live.values import Item
+from node_agent.migration.messages import Message as Planned
 
 Kind = Literal["host", "stream", "sink", "home"]
 
@@ -74,7 +75,53 @@ class JointAt:
     broker: str
 
 
-Said = Told | Relocate | Handed | Arrived | JointAt
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """Between planners of operators, and between them and brokers. ``operator``: who is told, or whose room
+    it is about; ``sender``: an operator or source, empty for the broker that sends it."""
+
+    operator: str
+    sender: str
+    message: Planned
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """From a broker to all who plan: bytes a second of what begins there."""
+
+    values: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hosted:
+    """From the home to all who plan: where an operator is now."""
+
+    operator: str
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """From a planner to the home: where its operator should go, from when on copying begins, and when it
+    should be there."""
+
+    operator: str
+    to: str
+    begin_at: float
+    deadline: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Visited:
+    """From a broker to the home: a client came into its area."""
+
+    client: str
+    t: float
+
+
+Planning = Agreed | Rates | Hosted | Wish | Visited
+Said = Told | Relocate | Handed | Arrived | JointAt | Planning
 
 
 class Moves(NamedTuple):

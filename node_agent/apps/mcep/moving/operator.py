@@ -25,14 +25,15 @@ def stream_name(channel: ChannelId) -> str:
 
 
 class MovingOperator:
-    """``counted``: gets how many selections were processed since it was called last."""
+    """``counted``: gets how many selections were processed since it was called last, and how many bytes of
+    outputs they made."""
 
     def __init__(
         self,
         execution: Execution,
         savepoint: Savepoint,
         most_note: int,
-        counted: Callable[[int], None] = lambda count: None,
+        counted: Callable[[int, int], None] = lambda count, size: None,
     ) -> None:
         self.execution = execution
         self._channels = {stream_name(each): each for each in execution.gate.inlets}
@@ -102,8 +103,9 @@ class MovingOperator:
             made += self.execution.work(channel, message)
             self._taken += 1
         self._outputs += len(made)
-        self._counted(self.execution.counts.processed - before)
-        return [encode_message(each) for each in made]
+        outputs = [encode_message(each) for each in made]
+        self._counted(self.execution.counts.processed - before, sum(map(len, outputs)))
+        return outputs
 
     def _look(self) -> None:
         """Moves the boundary to where it stands, if that can be said in short."""

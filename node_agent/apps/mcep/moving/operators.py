@@ -4,46 +4,82 @@ Messages between roles go through ``send``, also those to this broker itself. No
 broker that is killed is silent, as without migration, and the query stalls.
 """
 
+import math
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from node_agent.apps.mcep.channel import ChannelId
 from node_agent.apps.mcep.channel import Message as Brought
 from node_agent.apps.mcep.deployment import Deployed
+from node_agent.apps.mcep.geometry import Point
 from node_agent.apps.mcep.graph import CONSUMER, Stream
 from node_agent.apps.mcep.moving.joints import Between, arrived, begun
 from node_agent.apps.mcep.moving.messages import (
     Arrived,
     Handed,
     Happened,
+    Hosted,
     JointAt,
     Moves,
     Relocate,
     Role,
     Said,
     Told,
+    Wish,
 )
 from node_agent.apps.mcep.moving.operator import MovingOperator, stream_name
-from node_agent.apps.mcep.moving.orders import Orders
+from node_agent.apps.mcep.moving.orders import Orders, Wanted
 from node_agent.apps.mcep.moving.places import HOME, Joint, Places, neighbourhoods, sink_name
+from node_agent.apps.mcep.moving.planning import Planners, flow
 from node_agent.apps.mcep.moving.settings import LIMITS, Migration, state_of
 from node_agent.apps.mcep.site import Site
 from node_agent.apps.mcep.wire import decode_message, encode_message
 from node_agent.apps.mcep.wiring import execution
 from node_agent.migration.live.host import Host
-from node_agent.migration.live.messages import Ack, Chunk, Copy, Deliver, Effect, Hail, Message, Note, Sent
+from node_agent.migration.live.messages import (
+    Ack,
+    Chunk,
+    Copy,
+    Deliver,
+    Effect,
+    Hail,
+    Items,
+    Message,
+    Note,
+    Outputs,
+    Sent,
+)
 from node_agent.migration.live.neighbours import Downstream, Upstream
 from node_agent.migration.live.values import Movable, Order, Savepoint, card_of
 
 HOST = Role("host")
+MICRO = 1e6
 AT_HOME = Role("home")
 
 
-class Copied(NamedTuple):
-    """Bytes sent to new hosts: of immutable state, and of buffered input."""
+@dataclass
+class Copied:
+    """``state``, ``input``: bytes sent to new hosts, of immutable state and of buffered input. ``streams``,
+    ``copies``: bytes of streams and of copies, each times the latency to the broker, in microseconds."""
 
     state: int = 0
     input: int = 0
+    streams: float = 0.0
+    copies: float = 0.0
+
+    def add(self, message: Message, latency: float) -> None:
+        match message:
+            case Items(items):
+                self.streams += sum(len(item.payload) for item in items) * latency * MICRO
+            case Outputs(_, payloads):
+                self.streams += sum(map(len, payloads)) * latency * MICRO
+            case Chunk(_, _, data):
+                self.state += len(data)
+                self.copies += len(data) * latency * MICRO
+            case Copy(_, _, items):
+                size = sum(len(item.payload) for item in items)
+                self.input += size
+                self.copies += size * latency * MICRO
 
 
 class MovingOperators:
@@ -75,6 +111,12 @@ class MovingOperators:
         self._betweens: dict[Joint, Between] = {}
         self._final: dict[str, Downstream] = {}
         self._orders: Orders | None = None
+        self._planners: Planners | None = None
+        if self._settings.plans:
+            room = self._settings.room.get(site.name, math.inf)
+            site.rooms.room = min(site.rooms.room, room)
+            boxes = dict(site.boxes)
+            self._planners = Planners(deployed, site.name, boxes, self._send, site.rooms)
         self._begin()
 
     def _begin(self) -> None:
@@ -117,6 +159,26 @@ class MovingOperators:
         return self._processed
 
     @property
+    def planning(self) -> int:
+        """Messages sent to agree on plans."""
+        return 0 if self._planners is None else self._planners.messages
+
+    @property
+    def plans(self) -> int:
+        """Plans that operators here have followed."""
+        return 0 if self._planners is None else self._planners.plans
+
+    def located(self, place: Point, t: float) -> None:
+        """The focal object was there; told at the home."""
+        if self._planners is not None:
+            self._planners.located(place, t)
+
+    def visited(self, client: str, t: float) -> None:
+        """A client came into this broker's area."""
+        if self._planners is not None:
+            self._planners.visited(client, t)
+
+    @property
     def owned(self) -> tuple[str, ...]:
         """The operators that run here."""
         return tuple(operator for operator, host in self._hosts.items() if host.is_owner)
@@ -129,16 +191,18 @@ class MovingOperators:
         return [self._executions[each] for each in self.owned if each in self._executions]
 
     def _building(self, operator: str) -> Callable[[bytes, Savepoint], Movable]:
+        def count(processed: int, size: int) -> None:
+            self._processed += processed
+            if self._planners is not None:
+                self._planners.count(operator, size)
+
         def build(state: bytes, savepoint: Savepoint) -> Movable:
             fresh = execution(self._deployed.query, operator, self._site.servers)
-            made = MovingOperator(fresh, savepoint, LIMITS.note, self._count)
+            made = MovingOperator(fresh, savepoint, LIMITS.note, count)
             self._executions[operator] = made
             return made
 
         return build
-
-    def _count(self, processed: int) -> None:
-        self._processed += processed
 
     def _stream(self, joint: Joint) -> Stream:
         streams = self._deployed.query.graph.outputs[joint.producer]
@@ -146,9 +210,10 @@ class MovingOperators:
 
     def emit(self, successor: str, channel: ChannelId, message: Brought) -> None:
         """What a source on this broker brings for an operator."""
-        stream = stream_name(channel)
-        effects = self._ups[successor, stream].emit(encode_message(message))
-        self._do(successor, Role("stream", stream), effects)
+        stream, payload = stream_name(channel), encode_message(message)
+        if self._planners is not None:
+            self._planners.count(flow(channel.producer, successor), len(payload))
+        self._do(successor, Role("stream", stream), self._ups[successor, stream].emit(payload))
 
     def tick(self) -> None:
         for (operator, sink, owner), ack in self._acks.items():
@@ -158,6 +223,8 @@ class MovingOperators:
         for operator, own in self._hosts.items():
             if own.journal.order is not None:
                 self._do(operator, HOST, own.tick(now))
+        if self._planners is not None:
+            self._planners.tick(now)
         if self._orders is not None:
             effects = self._orders.tick(now)
             if effects:
@@ -178,6 +245,12 @@ class MovingOperators:
                     self._site.refused += 1
             case JointAt():
                 self._joint_at(Joint(said.producer, said.successor), said)
+            case Wish(operator, to, begin_at, deadline, why):
+                if self._orders is not None:
+                    self._orders.wanted[operator] = Wanted(to, why, begin_at, deadline)
+            case _:
+                if self._planners is not None:
+                    self._planners.receive(sender, said, self._site.now())
 
     def _told(self, operator: str, sender: str, receiver: Role, message: Message) -> None:
         effects: list[Effect]
@@ -261,11 +334,8 @@ class MovingOperators:
                     if isinstance(message, Ack) and node != self._site.name:
                         self._acks[operator, role.name, node] = message
                         continue
-                    if isinstance(message, Chunk):
-                        self.copied = self.copied._replace(state=self.copied.state + len(message.data))
-                    elif isinstance(message, Copy):
-                        size = sum(len(item.payload) for item in message.items)
-                        self.copied = self.copied._replace(input=self.copied.input + size)
+                    if node != self._site.name:
+                        self.copied.add(message, self._settings.latency(self._site.name, node))
                     self._send(node, Told(operator, role, receiver, message))
                 case Note(what, migration, detail) if role == HOST:
                     self._site.happened(Happened(self._name, operator, what, migration, detail))
@@ -297,6 +367,9 @@ class MovingOperators:
     def _ended(self, operator: str, order: Order, outcome: str) -> None:
         where = order.source, order.target
         self._site.happened(Happened(self._name, operator, "ended", order.migration, outcome, *where))
+        if self._planners is not None and self._orders is not None:
+            for node in {*self._deployed.hosts.values(), self._deployed.home}:
+                self._send(node, Hosted(operator, self._orders.hosts[operator]))
 
 
 def _names(joint: Joint) -> tuple[str, str]:

@@ -81,6 +81,7 @@ class Orders:
     def _begin(self, operator: str, wanted: Wanted, now: float) -> list[Effect]:
         coordinator = self.coordinators[operator]
         size = self.settings.size(operator)
+        bandwidth = self.settings.bandwidth(self.hosts[operator], wanted.to)
         around = self.neighbourhoods[operator]
         order = Order(
             coordinator.next_number,
@@ -92,8 +93,8 @@ class Orders:
             method=self.settings.method,
             begin_at=now,
             deadline=wanted.deadline,
-            bandwidth=self.settings.bandwidth,
-            give_up_at=now + GIVE_UP_S + 10 * size / self.settings.bandwidth,
+            bandwidth=bandwidth,
+            give_up_at=now + GIVE_UP_S + 10 * size / bandwidth,
         )
         self.moving, self._why, self._order = operator, wanted, order
         self.begun(operator, order, wanted.why)

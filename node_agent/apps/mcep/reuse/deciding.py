@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from node_agent.apps.mcep.geometry import Point, Region, bounds, enclosing
+from node_agent.apps.mcep.geometry import Point, Region, bounds, enclosing, middle
 from node_agent.apps.mcep.model import AtomicId, Event, McepError, quality
 from node_agent.apps.mcep.reuse.deployed import Managed, Reuse, split_key
+from node_agent.apps.mcep.reuse.disparity import disparity_of_places
 from node_agent.apps.mcep.reuse.lineage import input_of
 from node_agent.apps.mcep.reuse.manager import Connected, Process, SelectionManager
 from node_agent.apps.mcep.reuse.neighbours import Graph, Neighbourhood, Reach, Shareable, all_of_a_type
@@ -31,13 +32,16 @@ be: operators stop long before, since clients are not heard while so much waits.
 class Work(NamedTuple):
     """What a manager has done. ``offered``: selections that were decided; ``processed``: of these, those
     that were correlated. ``comparisons``: of two selections. ``rounds``: decisions. ``waited_s``: from when
-    selections could be known to the end of their period, together."""
+    selections could be known to the end of their period, together. ``disparity``: of the ``composed``
+    selections that were processed and are made of results, together."""
 
     offered: int = 0
     processed: int = 0
     comparisons: int = 0
     rounds: int = 0
     waited_s: float = 0.0
+    disparity: float = 0.0
+    composed: int = 0
 
 
 @dataclass(slots=True)
@@ -183,12 +187,12 @@ class Deciding:
             book.is_connected, book.region = True, region
             self._manager.connect(Connected(key, region, (self._hosts[key],)))
             shareable = Shareable(key, self.name, self._reuse.reach)
-            self._here.enter(Graph(query, _middle(region), region, (shareable,)))
+            self._here.enter(Graph(query, middle(bounds(region)), region, (shareable,)))
             self._selected = -math.inf
         elif region != book.region:
             book.region = region
             self._manager.move(key, region)
-            self._here.move(query, _middle(region), region)
+            self._here.move(query, middle(bounds(region)), region)
         self._manager.fill(key, told.number, map(input_of, told.selection.events))
         self._manager.close(key, told.number)
         self._selections[key, told.number] = told.selection
@@ -222,6 +226,7 @@ class Deciding:
 
     def _processed(self, process: Process) -> list[Event]:
         selection = self._selections[process.key]
+        self._judge_places(selection)
         key, number = process.key
         step = self._books[key].operator.correlate(selection)
         if not step.outputs:
@@ -237,6 +242,16 @@ class Deciding:
             )
             for seq, made in enumerate(step.outputs)
         ]
+
+    def _judge_places(self, selection: Selection) -> None:
+        """How badly results fit together that were made for different places. The middle of a result's place
+        stands for those of its atomic events, and regions are those that are known here now."""
+        makers = {split_key(each.shared.origin[0])[0] for each in selection.events if each.shared is not None}
+        regions = [graph.interest for name, graph in self._here.graphs.items() if name in makers]
+        if regions:
+            places = [middle(each.place) for each in selection.events]
+            found = self.work.disparity + disparity_of_places(places, regions)
+            self.work = self.work._replace(disparity=found, composed=self.work.composed + 1)
 
     def _count(self, process: Process) -> None:
         used: frozenset[AtomicId] | None = None
@@ -256,11 +271,6 @@ class Deciding:
 
 def _full(operator: Operator) -> dict[str, int]:
     return {each.name: each.length.events for each in operator.windows if isinstance(each.length, Count)}
-
-
-def _middle(region: Region) -> Point:
-    box = bounds(region)
-    return Point((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2)
 
 
 def _check(book: _Book, said: Offered) -> None:

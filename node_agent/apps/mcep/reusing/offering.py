@@ -69,6 +69,11 @@ class Offering(Execution):
         return super().ended and not self._queue
 
     @property
+    def selected(self) -> int:
+        """How many selections it has made."""
+        return self._number
+
+    @property
     def waiting(self) -> int:
         """Also selections and messages that wait for results."""
         return super().waiting + len(self._queue)
@@ -85,8 +90,8 @@ class Offering(Execution):
             self._selections.pop(first).results = ()
         return fan_out(self._streams, self._ready())
 
-    def work(self, channel: ChannelId, message: Message) -> list[Message]:
-        self._enqueue(super().work(channel, message))
+    def go_on(self) -> list[Message]:
+        self._enqueue(super().go_on())
         return self._ready()
 
     def _enqueue(self, out: list[Message]) -> None:

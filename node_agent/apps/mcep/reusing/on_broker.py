@@ -1,6 +1,6 @@
 """What one broker does for reuse: runs operators that offer their selections, and selection managers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from node_agent.apps.mcep.deployment import Deployed
@@ -27,10 +27,13 @@ class Resumed(NamedTuple):
 
 
 class SharedSelections:
-    """``managers``: those that run here."""
+    """``managers``: those that run here. ``ready``: up to which time all events have arrived from clients
+    that still say something."""
 
-    def __init__(self, reuse: Reuse, queries: Iterable[Deployed], site: Site) -> None:
-        self._reuse, self._site = reuse, site
+    def __init__(
+        self, reuse: Reuse, queries: Iterable[Deployed], site: Site, ready: Callable[[], float]
+    ) -> None:
+        self._reuse, self._site, self._ready = reuse, site, ready
         by_name = {each.name: each for each in queries}
         hosts: dict[str, str] = {}
         operators = {}
@@ -44,6 +47,12 @@ class SharedSelections:
         }
         self._sorter = Sorter({key: 0 for key, host in hosts.items() if host == site.name})
         self._offering: dict[str, Offering] = {}
+        self._hurried = {
+            each.name
+            for each in here
+            if not any(by_name[split_key(key)[0]].query.policy.is_strict for key in each.operators)
+        }
+        """Managers of which no query is strict: they wait for nobody who says nothing."""
 
     @property
     def waiting(self) -> int:
@@ -85,21 +94,23 @@ class SharedSelections:
 
     def look(self) -> None:
         """Decides what can be decided."""
-        now = self._site.arrived()
         for name, each in self.managers.items():
+            now = self._ready() if name in self._hurried else self._site.arrived()
             for broker, results in each.look(now):
                 for piece in _pieces(results):
                     self._site.send(broker, Covered(name, piece))
 
     def covered(self, said: Covered) -> list[Resumed]:
         """Raises ``McepError`` for a selection that nobody here has."""
+        for key, number in [*(each[:2] for each in said.results.shares), *said.results.empty]:
+            if key not in self._offering or number >= self._offering[key].selected:
+                raise McepError(f"{key} has not made selection {number}")
         named = [*(each.operator for each in said.results.shares), *(key for key, _ in said.results.empty)]
         for key, number, results in self._sorter.receive(said.results):
             self._offering[key].covered(number, results)
         return [
             Resumed(*split_key(key), self._offering[key].reached(self._sorter.next_of(key)))
             for key in dict.fromkeys(named)
-            if key in self._offering
         ]
 
 

@@ -59,7 +59,7 @@ def _no_route_s(subject: Subject, switches: Rows) -> float:
     assert subject.app is not None
     plan = subject.app.plan
     sources = plan.query.sources()
-    outputs = sum(len(plan.of(name)) * len(plan.query.downstream(name)) for name in sources)
+    outputs = sum(len(plan.of(name)) * len(plan.routed(name)) for name in sources)
     replicas = {replica.id for name in sources for replica in plan.of(name)}
     output = itemgetter("replica", "downstream")
     own = sorted((row for row in switches if row["replica"] in replicas), key=output)

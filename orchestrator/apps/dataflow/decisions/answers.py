@@ -18,6 +18,7 @@ from node_agent.extensions.files import is_reference
 from orchestrator.answers import Answer
 from orchestrator.apps.dataflow.decisions.explain import Dead, Explanation, explain, faults_at
 from orchestrator.apps.dataflow.decisions.history import read_history
+from orchestrator.apps.dataflow.decisions.moves import moved_by
 from orchestrator.apps.dataflow.decisions.reasons import summary
 from orchestrator.apps.dataflow.decisions.replay import Replay, replay
 from orchestrator.apps.dataflow.decisions.switches import Idle, switches
@@ -37,11 +38,16 @@ def explained(directory: RunDirectory, app: str, at_s: float, replica: str | Non
     made = explain(history, at_s, replica)
     faults = faults_at(history, at_s)
     document = {"run": history.run, "app": app, "at_s": at_s, "faults": faults, "decisions": made}
-    nodes = {r.id: r.node for r in history.plan.replicas}
+    moved = moved_by(history.told, history.zero_ns + round(at_s * 1e9), history.zero_ns)
+    if history.plan.moving:
+        document["migrations"] = moved
+    hosts = {each.operator: each.node for each in moved}
+    nodes = {r.id: hosts.get(r.operator, r.node) for r in history.plan.replicas}
     lines: list[RenderableType] = [Text(f"run {history.run} at {at_s:g} s")]
     for fault in faults:
         until = "to the end" if fault.until_s is None else f"until {fault.until_s:.1f} s"
         lines.append(Text(f"fault: {fault.fault}, from {fault.from_s:.1f} s {until}"))
+    lines += (Text(each.in_words()) for each in moved)
     for each in made:
         lines += _explanation(each, at_s, nodes)
     return Answer(msgspec.to_builtins(document), lines)
@@ -87,7 +93,10 @@ def _idle(idle: Idle | None) -> str:
 def replayed(directory: RunDirectory, app: str, policy: str, threshold: str | None) -> Answer:
     policy = _policy(policy)
     gain = None if threshold is None else _threshold(threshold)
-    made = replay(read_history(directory, app), policy, gain)
+    history = read_history(directory, app)
+    if not history.series:
+        raise BadInput(f"nothing was routed in {history.run}: the stream goes to an operator that moves")
+    made = replay(history, policy, gain)
     run_rule = f"{', '.join(made.run_policies)} with threshold {', '.join(made.run_thresholds)}"
     rule = f"{made.policy} with threshold {made.threshold or ', '.join(made.run_thresholds)}"
     lines: list[RenderableType] = [

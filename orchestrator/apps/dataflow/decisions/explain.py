@@ -6,6 +6,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from node_agent.apps.dataflow.model.decision import Candidate, Threshold
+from node_agent.apps.dataflow.model.plan import DeploymentPlan, operator_of
 from orchestrator.apps.dataflow.decisions.history import History, Recorded, Series
 from orchestrator.apps.dataflow.decisions.reasons import reason
 from orchestrator.errors import BadInput
@@ -92,7 +93,7 @@ def explain(history: History, at_s: float, replica: str | None = None) -> tuple[
             )
         return found
     found = tuple(_along_the_streams(history, at_ns))
-    if not found:
+    if not found and not history.plan.moving:
         first = min(series[0].t_ns for series in history.series)
         raise BadInput(
             f"no source had decided anything by {at_s:g} s: the first decision came at "
@@ -123,11 +124,19 @@ def _along_the_streams(history: History, at_ns: int) -> Iterator[Explanation]:
         if replica in seen:
             continue
         seen.add(replica)
+        waiting += _behind_moving(history.plan, replica)
         for found in _of(history, replica, at_ns):
             yield found
             if found.dead is not None:
                 continue
             waiting += list(found.shares) or [to for to in (found.to,) if to is not None]
+
+
+def _behind_moving(plan: DeploymentPlan, replica: str) -> list[str]:
+    """The replicas behind operators that move, of which nobody chooses a replica."""
+    query = plan.query
+    moving = (name for name in query.downstream(operator_of(replica)) if plan.moves(name))
+    return [r.id for name in moving for behind in query.downstream(name) for r in plan.of(behind)]
 
 
 def _of(history: History, replica: str, at_ns: int) -> Iterator[Explanation]:

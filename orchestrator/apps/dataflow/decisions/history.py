@@ -17,6 +17,7 @@ from node_agent.telemetry.kinds import tag_of
 from node_agent.telemetry.records import LONGEST_LINE
 from node_agent.telemetry.segment_files import lines_in, open_regular, segment_names
 from orchestrator.apps.dataflow.decisions.carried import Carried
+from orchestrator.apps.dataflow.decisions.moves import MIGRATION, Told
 from orchestrator.apps.dataflow.recorded import deployment_in
 from orchestrator.apps.dataflow.setting import KIND
 from orchestrator.clocks.correction import ahead_ns, clocks_in
@@ -29,6 +30,7 @@ from orchestrator.runs.run_directory import RunDirectory
 _KIND = f'"kind":"{RouteDecision.__struct_config__.tag}"'.encode()
 RECEIVED, EMITTED = tag_of(TupleReceived), tag_of(TupleEmitted)
 _MOVED = tuple(f'"kind":"{kind}"'.encode() for kind in (RECEIVED, EMITTED))
+_MIGRATION = f'"kind":"{MIGRATION}"'.encode()
 NOTHING = Carried()
 _decision: Checked[RouteDecision] = Checked(RouteDecision, LONGEST_LINE)
 
@@ -56,6 +58,8 @@ class History(NamedTuple):
     outages: tuple[Outage, ...] = ()
     carried: Carried = NOTHING
     """What ways carried; empty if that was not asked for."""
+    told: tuple[Told, ...] = ()
+    """Steps of migrations."""
 
     def seconds(self, t_ns: int) -> float:
         return (t_ns - self.zero_ns) / 1e9
@@ -75,11 +79,13 @@ def read_history(directory: RunDirectory, app: str = KIND, with_carried: bool = 
     first, last = None, 0
     found: list[Recorded] = []
     carried = Carried()
+    told: list[Told] = []
     nodes = sorted(path.name for path in directory.nodes.glob("*"))
+    also = (_MIGRATION, *(_MOVED if with_carried else ()))
     run, format = str(manifest.get("run") or directory.id), record_format()
     for node, writer in writers(run, nodes, format, {app: scopes_of(plan)}).items():
         clock = clocks.get(node, ())
-        for raw, is_decision in _lines(directory.segments(node), _MOVED if with_carried else ()):
+        for raw, is_decision in _lines(directory.segments(node), also):
             try:
                 envelope = format.decode(raw)
                 decision = _decision.decode(raw) if is_decision else None
@@ -93,16 +99,18 @@ def read_history(directory: RunDirectory, app: str = KIND, with_carried: bool = 
             last = max(last, t_ns)
             if with_carried:
                 _note(carried, envelope, t_ns)
+            if envelope.kind == MIGRATION:
+                told.append(_told(envelope, t_ns))
             if decision is not None:
                 decision = replace(decision, taken_ns=decision.taken_ns - ahead) if ahead else decision
                 found.append(Recorded(t_ns, envelope.node, envelope.boot, envelope.seq, decision))
-    if first is None or not found:
+    if first is None or not (found or plan.moving):
         raise BadInput(f"run {directory.id} has no decisions recorded: nothing was routed in it, or not yet")
     if (span := span_ns(manifest)) is not None:
         # As in the analysis: a node that records wrong times does not move the others' zero.
         first, last = max(first, span[0]), min(last, span[1])
     outages = read_outages(directory.events)
-    return History(directory.id, plan, first, last, _series(plan, found), outages, carried)
+    return History(directory.id, plan, first, last, _series(plan, found), outages, carried, tuple(told))
 
 
 def _series(plan: DeploymentPlan, found: list[Recorded]) -> tuple[Series, ...]:
@@ -115,6 +123,11 @@ def _series(plan: DeploymentPlan, found: list[Recorded]) -> tuple[Series, ...]:
     once = {(r.node, r.boot, r.seq): r for r in found}.values()
     ordered = sorted(once, key=lambda r: (owner(r), r.t_ns, r.boot, r.seq))
     return tuple(tuple(group) for _, group in groupby(ordered, key=owner))
+
+
+def _told(record: Any, t_ns: int) -> Told:
+    own = (record.replica, record.migration, record.step, record.detail)
+    return Told(t_ns, record.node, *own, record.source or "", record.target or "")
 
 
 def _note(carried: Carried, record: Any, t_ns: int) -> None:

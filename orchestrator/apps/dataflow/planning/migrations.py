@@ -37,7 +37,7 @@ def _findings(setting: Setting, plan: DeploymentPlan | None) -> Iterator[Finding
     at = setting.at("migrations")
     if query.reliability != "best_effort":
         text = f"migrations go with reliability best_effort, and this query promises {query.reliability}"
-        yield Finding(at, text, "the stream to and from a migrating operator loses nothing by itself")
+        yield Finding(at, text, "use best_effort: streams to and from such an operator lose nothing anyway")
         return
     if is_needed(query, section.switching.policy, Mode(section.switching.mode)):
         text = "replicas must exchange costs or queues here, which an operator that moves does not"
@@ -87,10 +87,13 @@ def _immovable(query: Query, name: str) -> str | None:
 
 
 def _moving_neighbour(setting: Setting, name: str) -> str | None:
+    """Returns a neighbour that an entry before those of ``name`` moves."""
     query = setting.query
     beside = {*query.upstream(name), *query.downstream(name)}
-    others = (entry.operator for entry in setting.section.migrations)
-    return next((other for other in others if other in beside), None)
+    before = [entry.operator for entry in setting.section.migrations]
+    before = before[: before.index(name)]
+    movable = (other for other in before if other in beside and _immovable(query, other) is None)
+    return next(movable, None)
 
 
 def _of_places(setting: Setting, plan: DeploymentPlan, operator: str) -> Iterator[Finding]:

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from node_agent.apps.mcep.config import QueryConfig
 from node_agent.apps.mcep.telemetry import MOST_ANCESTORS
+from orchestrator.apps.mcep.analytics.sharing import METRICS as SHARING
+from orchestrator.apps.mcep.analytics.sharing import SERIES as SHARED
+from orchestrator.apps.mcep.analytics.sharing import sharing
 from orchestrator.apps.mcep.plan import Recorded
 from orchestrator.apps.mcep.rehearsal import Expected, Rehearsal
 from orchestrator.results.contribution import Breakdown, BreakdownColumn, Column, Figures, Metric, Rows
@@ -31,6 +34,8 @@ METRICS = (
         "",
         "more",
         averaged=True,
+        compared=True,
+        gain="results",
         activity=True,
         console=Column(1, "situations", digits=0),
         report=Column(1, "situations", digits=0),
@@ -71,6 +76,8 @@ METRICS = (
         "s",
         "less",
         averaged=True,
+        compared=True,
+        gain="mean delay",
         console=Column(4, "delay mean s"),
         report=Column(4, "delay mean\ns"),
         meaning=("delay", "from when a result could be known to when it came"),
@@ -93,6 +100,8 @@ METRICS = (
         "",
         "less",
         averaged=True,
+        compared=True,
+        gain="events sent",
         console=Column(6, "streamed", digits=0),
         report=Column(6, "streamed", digits=0),
         meaning=("streamed", "events sent to operators, each as often as it was sent"),
@@ -116,6 +125,7 @@ METRICS = (
         shape=_Parts,
         expect=False,
     ),
+    *SHARING,
 )
 BY_QUERY = Breakdown(
     "queries",
@@ -128,12 +138,18 @@ BY_QUERY = Breakdown(
         BreakdownColumn("surplus", Column(4, "surplus", digits=0), None),
         BreakdownColumn("switches", Column(5, "switches", digits=0), Column(5, "switches", digits=0)),
         BreakdownColumn("delay_mean_s", Column(6, "delay mean\ns"), None),
-        BreakdownColumn("delay_max_s", Column(7, "delay max\ns"), Column(7, "delay max s")),
+        BreakdownColumn("delay_max_s", Column(7, "delay max\ns"), Column(7, "delay max s", digits=2)),
     ),
     "Rehearsed: results of the same drives without a network. Missing: of those, what should have come.",
 )
-SERIES = {"situation_delays": dict[str, list[list[float]]]}
-"""By query: seconds since the start, delay."""
+MOST_PLACES = 600
+"""Of a query, in the picture."""
+SERIES = {
+    "situation_delays": dict[str, list[list[float]]],
+    "situation_places": dict[str, list[list[float]]],
+    **SHARED,
+}
+"""By query: seconds since the start, delay; x, y. And who shared with whom."""
 
 
 def frames(reading: Reading) -> Mapping[str, "pa.Table"]:
@@ -147,6 +163,8 @@ def frames(reading: Reading) -> Mapping[str, "pa.Table"]:
             "interest_clients",
             "interest_links",
             "interest_stalls",
+            "selection_managers",
+            "shared_selections",
         )
     }
 
@@ -212,6 +230,8 @@ def values(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
         "interest_stalls": sum(bool(row["reason"]) for row in rows["interest_stalls"]),
         "queries": parts,
         "situation_delays": delays,
+        "situation_places": {query.name: _places(query.name, rows) for query in recorded.settings.queries},
+        **sharing(rows),
     }
 
 
@@ -226,6 +246,13 @@ def _rehearsed(recorded: Recorded, events: int) -> dict[str, list[Expected]]:
     if events > MOST_EVENTS or not strict:
         return {}
     return {name: found for name, found in Rehearsal(recorded).play().items() if name in strict}
+
+
+def _places(query: str, rows: Mapping[str, Rows]) -> list[list[float]]:
+    """Where its situations were, each place once: one that lies in several regions is delivered for each."""
+    own = (row for row in rows["situations"] if row["query"] == query)
+    found = dict.fromkeys((round(row["x"]), round(row["y"])) for row in own)
+    return [list(map(float, place)) for place in list(found)[:MOST_PLACES]]
 
 
 def _held_against(

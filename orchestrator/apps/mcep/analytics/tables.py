@@ -42,7 +42,8 @@ INTEREST_SWITCHES = Table(
 )
 SITUATIONS = Table(
     "situations",
-    "a result that the focal object of a query got; `at_ns`: in the time of the drives",
+    "a result that the focal object of a query got; `at_ns`: in the time of the drives; `by`: the other "
+    "query whose selection it came from; `precision`, `recall`: against the result without reuse",
     {
         **_OF,
         "query": TEXT,
@@ -56,6 +57,9 @@ SITUATIONS = Table(
         "y": REAL,
         "facts": TEXT,
         "ancestors": TEXTS,
+        "by": TEXT,
+        "precision": REAL,
+        "recall": REAL,
     },
     ("app", "t_ns", "query", "number"),
     _records("situation_found"),
@@ -99,6 +103,94 @@ INTEREST_STALLS = Table(
     _records("interest_stalled"),
     shared=True,
 )
+OPERATOR_ORDERS = Table(
+    "operator_orders",
+    "an operator of a query is to move, and why; `state`: bytes of its immutable state",
+    {
+        **_OF,
+        **dict.fromkeys(("query", "operator"), TEXT),
+        "migration": COUNT,
+        **dict.fromkeys(("source", "target", "method"), TEXT),
+        "state": COUNT,
+        "why": TEXT,
+    },
+    ("app", "t_ns", "query", "operator", "migration"),
+    _records("operator_ordered"),
+    shared=True,
+)
+OPERATOR_PLACES = Table(
+    "operator_places",
+    "where an operator of a query that may move is from then on: `deployed`, `moved`, or why it stayed at "
+    "`source`",
+    {
+        **_OF,
+        **dict.fromkeys(("query", "operator"), TEXT),
+        "migration": COUNT,
+        **dict.fromkeys(("source", "target", "outcome"), TEXT),
+    },
+    ("app", "t_ns", "query", "operator", "migration"),
+    _records("operator_placed"),
+    shared=True,
+)
+OPERATOR_STEPS = Table(
+    "operator_steps",
+    "a step of an operator's migration, at one of its brokers",
+    {
+        **_OF,
+        **dict.fromkeys(("query", "operator"), TEXT),
+        "migration": COUNT,
+        **dict.fromkeys(("what", "detail"), TEXT),
+    },
+    ("app", "t_ns", "query", "operator", "migration", "node"),
+    _records("operator_noted"),
+    shared=True,
+)
+OPERATOR_TRAFFIC = Table(
+    "operator_traffic",
+    "what a broker did since its agent started for operators that may move: bytes copied, bytes of streams "
+    "and copies times microseconds of latency, messages sent to agree on plans, plans followed",
+    {
+        **_OF,
+        "query": TEXT,
+        **dict.fromkeys(
+            ("state_copied", "input_copied", "stream_bdp", "copy_bdp", "planning", "plans"), COUNT
+        ),
+    },
+    ("app", "t_ns", "node", "query"),
+    _records("operator_traffic"),
+    shared=True,
+)
+SELECTION_MANAGERS = Table(
+    "selection_managers",
+    "a sample of what a selection manager had decided: selections, those of them that were processed, "
+    "comparisons, periods, how long selections waited for the end of their period together, disparity",
+    {
+        **_OF,
+        "manager": TEXT,
+        **dict.fromkeys(("selections", "processed", "comparisons", "rounds", "waited_ns"), COUNT),
+        "disparity": REAL,
+    },
+    ("app", "t_ns", "node", "manager"),
+    _records("selections_decided"),
+    shared=True,
+)
+SHARED_SELECTIONS = Table(
+    "shared_selections",
+    "a sample of how many selections of `query` had got results of selections of `by`, with mean precision "
+    "and recall by atomic events",
+    {
+        **_OF,
+        "manager": TEXT,
+        "by": TEXT,
+        "query": TEXT,
+        "selections": COUNT,
+        "precision": REAL,
+        "recall": REAL,
+    },
+    ("app", "t_ns", "node", "manager", "by", "query"),
+    _records("selections_shared"),
+    shared=True,
+)
 TABLES = (
     SENSOR_EVENTS,
     INTEREST_SWITCHES,
@@ -107,4 +199,10 @@ TABLES = (
     INTEREST_CLIENTS,
     INTEREST_LINKS,
     INTEREST_STALLS,
+    OPERATOR_ORDERS,
+    OPERATOR_PLACES,
+    OPERATOR_STEPS,
+    OPERATOR_TRAFFIC,
+    SELECTION_MANAGERS,
+    SHARED_SELECTIONS,
 )

@@ -33,6 +33,16 @@ INTEREST = Row(
             "cps",
         ),
         Panel(
+            "Shared selections",
+            (
+                _rate(m.DECIDED, "manager", "{{manager}} decided"),
+                _rate(m.CORRELATED, "manager", "{{manager}} processed"),
+                _rate(m.COMPARED, "manager", "{{manager}} comparisons"),
+            ),
+            "Selections that managers decided about, those of them that were processed, and comparisons.",
+            "cps",
+        ),
+        Panel(
             "Brokers",
             (
                 _sum(m.STORED, "node", "{{node}} keeps"),

@@ -43,11 +43,11 @@ export class InterestPanel {
       setText(cell.delay, span(value?.delay));
       setText(cell.worst, span(value?.worst));
       setText(cell.epoch, brief(at?.epoch));
-      setText(cell.place, typeof at?.x === "number" ? `${fixed(at.radius, 0)} m around (${fixed(at.x, 0)}, ${fixed(at.y, 0)}) m` : "–");
+      setText(cell.place, typeof at?.x === "number" ? `(${fixed(at.x, 0)}, ${fixed(at.y, 0)}) ± ${fixed(at.radius, 0)} m` : "–");
     }
     for (const { series, cell } of this.brokers) {
       const value = series.at(run.t);
-      setText(cell.arrived, span(value?.arrived));
+      setText(cell.arrived, value?.arrived === null ? "the end" : span(value?.arrived));
       for (const name of ["stored", "waiting", "streamed"]) setText(cell[name], brief(value?.[name]));
     }
   }

@@ -5,9 +5,9 @@ import errno
 import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 
-from orchestrator.analytics.failures import AnalysisFailed, DiskFull, SparkEnded, failing_clearly
+from orchestrator.analytics.failures import AnalysisFailed, DiskFull, SparkEnded, failing_clearly, reason
 from orchestrator.errors import RoveError
 
 JAVA = """An error occurred while calling o80.parquet.
@@ -74,3 +74,7 @@ def test_a_full_disk_is_recognised_here_and_in_spark(error: Exception) -> None:
 def test_what_is_clear_already_stays_as_it_is() -> None:
     with pytest.raises(RoveError, match="no master"), failing_clearly(["a"], lambda: "starting Spark"):
         raise RoveError("no master")
+
+
+def test_an_error_of_spark_without_a_text_has_a_name() -> None:
+    assert reason(PySparkException("")) == "Spark says: PySparkException"

@@ -131,3 +131,16 @@ def test_two_writers_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     kept = TableStore(tmp_path)
     with kept.writing(), pytest.raises(RoveError, match="another analysis has been writing"), kept.writing():
         raise AssertionError
+
+
+def test_files_that_are_read_outlive_a_change(tmp_path: Path) -> None:
+    kept = TableStore(tmp_path)
+    enter(kept, "k", {"a": [1]}, "first")
+    with kept.reading(), kept.reading():
+        paths = kept.paths(RECORDS, "k", ["a"])
+        enter(kept, "k", {"a": [2]}, "second")
+        enter(kept, "k", {"b": [3]}, "first")
+        assert [parquet.read_table(path)["value"].to_pylist() for path in paths] == [[1]]
+        assert values(kept, "k", "a", "b") == [("a", 2), ("b", 3)]
+    with kept.writing():
+        assert len(files(kept)) == 2 and not any(path.exists() for path in paths)

@@ -1,12 +1,16 @@
 """What the Python API says if it cannot do what it is asked for."""
 
+import errno
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from orchestrator.analytics import pipeline
 from orchestrator.api import compare, load
 from orchestrator.api.sessions import SharedSession
-from orchestrator.errors import BadInput
+from orchestrator.errors import BadInput, RoveError
+from tests.synthetic_runs import known_run
 
 
 def test_it_is_importable_as_rove() -> None:
@@ -38,7 +42,68 @@ def test_a_run_without_a_manifest_is_one_sentence(tmp_path: Path) -> None:
         load("broken", runs_dir=tmp_path)
 
 
-def test_releasing_what_was_never_started_does_nothing() -> None:
-    session = SharedSession()
-    session.release()
-    session.stop()
+def test_a_directory_that_cannot_be_written_to_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = known_run(tmp_path, run="one").write()
+
+    def analysed(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(run / "summary.json"))
+
+    monkeypatch.setattr(pipeline, "analysed", analysed)
+    with pytest.raises(RoveError, match=r"^Permission denied: .*/one/summary\.json$"):
+        load(run)
+
+
+class Session:
+    """Stands for a Spark session: it can end by itself."""
+
+    def __init__(self) -> None:
+        self.sparkContext = self._jsc = self
+        self.has_ended = False
+
+    def sc(self) -> "Session":
+        return self
+
+    def isStopped(self) -> bool:
+        return self.has_ended
+
+
+class Sessions(SharedSession):
+    def __init__(self) -> None:
+        super().__init__()
+        self.started: list[Session] = []
+
+    def _found_or_started(self, input_bytes: int) -> Any:
+        session = Session()
+        self.started.append(session)
+        self._opened.callback(lambda: setattr(session, "has_ended", True))
+        return session
+
+    @property
+    def ended(self) -> list[bool]:
+        return [session.has_ended for session in self.started]
+
+
+def test_the_last_user_of_a_session_stops_it() -> None:
+    shared = Sessions()
+    one, other = shared.acquire(0), shared.acquire(0)
+    assert one is other
+    shared.release(one)
+    assert shared.ended == [False]
+    shared.release(other)
+    assert shared.ended == [True]
+    shared.release(other)
+    shared.stop()
+
+
+def test_a_session_that_somebody_else_ended_is_replaced() -> None:
+    shared = Sessions()
+    old = shared.acquire(0)
+    shared.started[0].has_ended = True
+    new = shared.acquire(0)
+    assert new is not old
+    shared.release(old)
+    assert shared.ended == [True, False]
+    shared.release(new)
+    assert shared.ended == [True, True]

@@ -182,3 +182,9 @@ def test_plan_writes_contacts_only_where_there_are_some(
     result = runner.invoke(app, arguments)
     assert result.exit_code != 0 and isinstance(result.exception, BadInput | SystemExit)
     assert message in f"{result.exception} {result.stderr}"
+
+
+def test_plan_draws_no_links_that_are_always_up() -> None:
+    shown = runner.invoke(app, ["plan", str(ROOT / "experiments/mcep/accident.yaml")])
+    assert shown.exit_code == 0
+    assert "Contacts all 216 links are always up" in shown.stdout and "█" not in shown.stdout

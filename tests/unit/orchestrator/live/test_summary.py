@@ -217,3 +217,16 @@ def test_a_flow_that_has_ended_is_counted_as_such() -> None:
     watch.take([Change(9.0, "f", "flow", "x", None)])
     assert watch.summary().apps[0].ended == 1
     assert "1 of 2 flows ended" in shown(watch, 80)
+
+
+def test_situations_around_moving_objects_are_counted() -> None:
+    watch = Watch({"apps": [{"name": "i", "kind": "interest", "view": {"situations": [{"name": "ahead"}]}}]})
+    assert "0 situations  0 switches" in shown(watch, 80)
+    watch.take(
+        [
+            Change(1.0, "i", "region", "ahead", {"epoch": 3}),
+            Change(1.0, "i", "situation", "ahead", {"count": 1, "delay": 0.5, "worst": 1.25}),
+            Change(1.0, "i", "served", "b1", {"waiting": 5}),
+        ]
+    )
+    assert "1 situation  at most 1.25 s late  3 switches  5 waiting" in shown(watch, 80)

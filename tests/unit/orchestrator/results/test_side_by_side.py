@@ -125,6 +125,18 @@ def test_invalid_runs_are_left_out_and_named() -> None:
     assert found["apps"]["query"]["metrics"]["goodput_fps"]["groups"][1]["mean"] == 9.0
 
 
+@pytest.mark.parametrize(("kind", "name"), [("interest", "situations"), ("detect", "detections")])
+def test_runs_of_every_application_can_be_compared(kind: str, name: str) -> None:
+    def run(argument: int, seed: int, value: float) -> Member:
+        found = member(argument, seed, None, kind=kind, replicas=argument)
+        app = {"kind": kind, "metrics": {name: value}}
+        return found._replace(summary={**found.summary, "apps": {kind: app}})
+
+    members = [run(argument, seed, 4.0 + 2 * argument) for argument in (0, 1) for seed in (1, 2, 3)]
+    row = compared(grouped(members))["apps"][kind]["metrics"][name]
+    assert row["groups"][1]["ratio_of_means"] == 1.5
+
+
 @pytest.mark.parametrize(
     ("members", "message"),
     [

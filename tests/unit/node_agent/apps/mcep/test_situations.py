@@ -10,7 +10,7 @@ from benchmarks.mcep_speed import stage_of
 from node_agent.apps.mcep.geometry import Box, Point
 from node_agent.apps.mcep.model import McepError, atomic
 from node_agent.apps.mcep.sensing import Drive, Reading, Sample
-from node_agent.apps.mcep.situations import LANE, SITUATIONS, SPEED, graph_of
+from node_agent.apps.mcep.situations import LANE, SITUATIONS, SPEED, graph_of, values_of
 from orchestrator.apps.mcep.stage import driven
 from orchestrator.mobility.sumo import SumoTraffic
 from orchestrator.spec.area import Area
@@ -77,8 +77,8 @@ def test_a_drive_is_read() -> None:
 
 
 def test_parameters_of_situations() -> None:
-    for name, situation in SITUATIONS.items():
-        assert graph_of(name, {}).order == graph_of(name, situation.parameters).order
+    for name in SITUATIONS:
+        assert graph_of(name, {}).order == graph_of(name, values_of(name, {})).order
     with pytest.raises(KeyError, match="unknown"):
         graph_of("accident", {"unknown": 1.0})
     with pytest.raises(McepError, match="at least 1 event"):

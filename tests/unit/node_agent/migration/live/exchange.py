@@ -30,7 +30,7 @@ class Tagger:
     def boundary(self) -> Savepoint:
         return self._boundary
 
-    def push(self, stream: str, item: Item) -> Sequence[bytes]:
+    def push(self, stream: str, item: Item) -> Sequence[bytes] | None:
         self._made += 1
         self.at_boundary = item.payload == b")" or (self.at_boundary and item.payload != b"(")
         if self.at_boundary:

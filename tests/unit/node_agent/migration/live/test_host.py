@@ -1,11 +1,13 @@
 """An operator moves: what is copied, when it is handed over, who is believed, who goes on after a loss."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 
 import pytest
 
 from node_agent.migration.live.messages import (
+    Ack,
     Appoint,
     Begins,
     Chunk,
@@ -25,7 +27,7 @@ from node_agent.migration.live.messages import (
     Trim,
 )
 from node_agent.migration.live.values import Item, Limits, Method, Savepoint
-from tests.unit.node_agent.migration.live.exchange import STATE, Exchange
+from tests.unit.node_agent.migration.live.exchange import LIMITS, STATE, Exchange, Tagger
 
 pytestmark = [pytest.mark.unit, pytest.mark.timeout(60)]
 
@@ -365,3 +367,62 @@ def test_an_order_that_is_said_again_is_answered_with_how_it_ended() -> None:
     ex.migrate()
     ex.say("c", "h0", Expect(order))
     assert ex.of(Finished)[-1] == Finished(1, "moved")
+
+
+class Slow(Tagger):
+    """Takes an item once it has had time for it."""
+
+    done = 0
+
+    def push(self, stream: str, item: Item) -> Sequence[bytes] | None:
+        return super().push(stream, item) if item.position <= self.done else None
+
+
+def test_an_operator_that_takes_its_time_is_asked_again() -> None:
+    exchange = Exchange(build=Slow)
+
+    def work(name: str, upto: int) -> None:
+        host = exchange.hosts[name]
+        assert host.work is not None and isinstance(host.work.operator, Slow)
+        host.work.operator.done = upto
+        exchange.do(name, host.go_on(exchange.now))
+
+    exchange.emit(b"a", b"b")
+    assert exchange.delivered == []
+    work("h0", 1)
+    assert exchange.delivered == tagged(b"a")
+    exchange.migrate()
+    exchange.emit(b"c")
+    assert exchange.owners == ["h1"] and exchange.delivered == tagged(b"a")
+    work("h1", 3)
+    assert exchange.delivered == tagged(b"a", b"b", b"c")
+
+
+def test_outputs_that_are_too_many_bytes_are_made_again_by_the_new_host() -> None:
+    exchange = Exchange(replace(LIMITS, start_bytes=5))
+    exchange.held = lambda sender, to, message: isinstance(message, Ack)
+    exchange.emit(b"a", b"b", b"c")
+    exchange.migrate()
+    (start,) = exchange.of(Start)
+    assert start.outputs == () and start.savepoint.outputs == 0
+    assert [each[-1:] for each in exchange.delivered] == [b"a", b"b", b"c"]
+    exchange.let_go()
+    exchange.emit(b"d")
+    assert [each[-1:] for each in exchange.delivered] == [b"a", b"b", b"c", b"d"]
+
+
+def test_hosts_finish_what_the_coordinator_had_given_up() -> None:
+    exchange = Exchange()
+    exchange.emit(b"a")
+    exchange.held = lambda sender, to, message: isinstance(message, Offer)
+    exchange.migrate()
+    exchange.do("c", exchange.coordinator.gone("h0"))
+    assert exchange.coordinator.journal.outcome == "nothing_to_start_from"
+    assert exchange.coordinator.journal.owner == "h0"
+    exchange.let_go()
+    assert exchange.owners == ["h1"]
+    assert (exchange.coordinator.journal.owner, exchange.coordinator.journal.outcome) == ("h1", "moved")
+    exchange.say("stranger", "c", Finished(1, "moved"))
+    exchange.migrate(source="h1", target="h0")
+    exchange.emit(b"b")
+    assert exchange.owners == ["h0"] and exchange.delivered == tagged(b"a", b"b")

@@ -69,6 +69,27 @@ def test_a_new_verdict_of_the_same_size_is_seen(tmp_path: Path) -> None:
     assert look() != before
 
 
+def test_a_run_that_is_copied_here_is_looked_at_until_it_stays_the_same(tmp_path: Path) -> None:
+    now = 0.0
+    run = make(tmp_path, "e/a", verdict=True, recorded=10)
+    (run / "manifest.json").rename(tmp_path / "comes-later")
+    look = Looking(tmp_path, lambda: now)
+    marks = [look()["e/a"]]
+
+    def later() -> bool:
+        nonlocal now
+        now += looking.SETTLED_S
+        marks.append(look()["e/a"])
+        return marks[-1] != marks[-2]
+
+    (tmp_path / "comes-later").rename(run / "manifest.json")
+    assert look()["e/a"] == marks[0] and later()
+    make(tmp_path, "e/a", recorded=70)
+    assert later() and not later()
+    make(tmp_path, "e/a", recorded=71)
+    assert not later()  # it is settled: nobody looks any more
+
+
 def test_a_verdict_that_is_a_link_or_a_folder_is_none(tmp_path: Path) -> None:
     run = make(tmp_path, "e/a", clock="real")
     (run / "verdict.json").symlink_to("manifest.json")

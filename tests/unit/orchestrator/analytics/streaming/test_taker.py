@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 
 from orchestrator.analytics import layout, pipeline
 from orchestrator.analytics.failures import AnalysisFailed, DiskFull, SparkEnded
+from orchestrator.analytics.store import TableStore
 from orchestrator.analytics.streaming import query
 from orchestrator.analytics.streaming.offsets import Arrival
 from orchestrator.analytics.streaming.query import Taker
@@ -132,6 +133,38 @@ def test_one_process_follows_a_folder(tmp_path: Path) -> None:
     assert folder.parent.parent.name == ".tables"
     with query._alone(tmp_path):
         pass
+
+
+def test_whether_a_folder_can_be_followed_is_known_before_spark_starts(tmp_path: Path) -> None:
+    query.require_free(tmp_path)
+    assert not list(tmp_path.iterdir())
+    second = pytest.raises(RoveError, match="another rove analyze follows the runs")
+    # It is refused at once, also while the first one writes.
+    with query._alone(tmp_path) as folder, TableStore(tmp_path).writing():
+        with second:
+            query.require_free(tmp_path)
+        with second, query._alone(tmp_path):
+            raise AssertionError
+    query.require_free(tmp_path)
+    folder.parent.with_name(f"v{layout.VERSION + 1}").mkdir()
+    with pytest.raises(RoveError, match="has tables of a newer Rove"):
+        query.require_free(tmp_path)
+
+
+def test_what_cannot_be_said_is_not_the_fault_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known_run(tmp_path, run="one").write()
+    pretend(monkeypatch)
+    told = Told(tmp_path)
+
+    def say(directory: Path, summary: dict[str, Any]) -> None:
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    told.taker.done = say
+    with pytest.raises(BrokenPipeError):
+        told.taker.take([Arrival("known/one", True)])
+    assert told.refused == []
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,8 @@ def test_targets_take_part_and_are_believed() -> None:
     scopes = scopes_of(plan.deployment).scopes
     assert scopes["n5"] == scopes["n2"]
     assert not scopes["n4"]["recognise/0"].carries  # type: ignore[attr-defined]
-    assert plan.deployment.operators_on("n5") == ("recognise",)
+    assert plan.deployment.operators_on("n5") == ("recognise",) and plan.deployment.deployed_on("n5") == ()
+    assert plan.deployment.deployed_on("n4") == ("screen", "recognise")
     assert plan.document()["migrations"] == [
         {
             "operator": "recognise",

@@ -1,5 +1,6 @@
 """Queries that share selections: what files may say of it, where managers run, and whole runs."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.unit.rove_process import RUN_ID, rove, run_under_test, verdict
 
 pytestmark = [pytest.mark.unit, pytest.mark.timeout(300)]
 
+Look = Callable[[Path, list[dict[str, Any]]], None]
 OWN = {**QUERY, "suppression": False, "home": "b1"}
 
 
@@ -43,6 +45,26 @@ def test_the_plan_says_who_can_share_and_where_that_is_decided() -> None:
         "also/averaging",
         "third/averaging",
     }
+
+
+def test_one_query_can_be_that_of_each_of_some_clients() -> None:
+    every = {key: value for key, value in OWN.items() if key != "focal"}
+    plan = planned(document({"reuse": {}, "queries": {"near": {**every, "each": ["car1..car3", "car4"]}}}))
+    settings = plan.recorded.settings
+    names = [f"near-car{number}" for number in (1, 2, 3, 4)]
+    assert [(each.name, each.focal) for each in settings.queries] == [(n, n[5:]) for n in names]
+    assert settings.reuse is not None and len(settings.reuse.managers[0].operators) == 4
+    ((at, message),) = misplanned({"queries": {"near": {**every, "each": ["car1", "car9"]}}})
+    assert at == "interest.queries.near-car9.focal" and "no client" in message
+    for wrong, words in (
+        ({"each": ["car1", "car1"]}, "listed twice"),
+        ({"each": []}, "whom does the interest follow"),
+        ({"each": "car1"}, "no list of clients"),
+        ({}, "whom does the interest follow"),
+        ({"each": ["car1"], "focal": "car2"}, "of one client or of each of some"),
+    ):
+        (message,) = misread({"queries": {"near": {**every, **wrong}}})
+        assert words in message
 
 
 def test_many_operators_are_split_by_place() -> None:
@@ -136,7 +158,10 @@ def situations(run: RunDirectory) -> list[dict[str, Any]]:
     return [record for record in every if record["kind"] == "situation_found"]
 
 
-def _run(folder: Path, interest: dict[str, Any], cuts: Any = None) -> list[dict[str, Any]]:
+def _run(
+    folder: Path, interest: dict[str, Any], cuts: Any = None, look: Look = lambda runs, found: None
+) -> list[dict[str, Any]]:
+    """``look``: sees the runs' directory and situations before all is gone."""
     folder.mkdir()
     file = folder / "town.yaml"
     file.write_text(to_yaml(document(interest, cuts)))
@@ -144,7 +169,9 @@ def _run(folder: Path, interest: dict[str, Any], cuts: Any = None) -> list[dict[
         ended = rove(folder / "runs", "run", str(file), "--run-id", RUN_ID, "--no-analyze", timeout=200)
         assert ended.returncode == 0, ended.stdout + ended.stderr
         assert verdict(run)["verdict"] == "valid"
-        return situations(run)
+        found = situations(run)
+        look(folder / "runs", found)
+        return found
 
 
 def test_who_shares_equal_selections_delivers_what_it_would_alone(tmp_path: Path) -> None:
@@ -157,11 +184,27 @@ def test_who_shares_equal_selections_delivers_what_it_would_alone(tmp_path: Path
     assert len(found) > 100 and _facts(found) == _facts(_run(tmp_path / "alone", alone))
 
 
+def _explains(runs: Path, found: list[dict[str, Any]]) -> None:
+    """Why a result came from another query's selection, and what managers had decided."""
+    assert {each["by"] for each in found} == {None, "near", "also"}
+    other = next(each for each in found if each["by"] is not None)
+    assert other["by"] != other["query"] and 0.3 < other["precision"] <= 1
+    own = next(each for each in found if each["by"] is None)
+    name = f"{other['query']}#{other['number']}"
+    told = rove(runs, "explain", RUN_ID, "--event", name, timeout=100)
+    words = " ".join(told.stdout.split())
+    assert f"it is the result of a selection of {other['by']}, which was processed for both" in words
+    told = rove(runs, "explain", RUN_ID, "--event", f"{own['query']}#{own['number']}", timeout=100)
+    assert "its own selection was processed" in " ".join(told.stdout.split())
+    told = rove(runs, "explain", RUN_ID, "--at", "25s", timeout=100)
+    assert "averaging decided about" in " ".join(told.stdout.split()), told.stdout
+
+
 def test_similar_selections_give_what_the_rehearsal_gives(tmp_path: Path) -> None:
     """What is shared does not depend on delays, so the rehearsal without a network says what must come."""
     interest = shared({"algorithm": "msh", "quality": {"precision": "30%", "recall": "30%"}})
     cuts = {BROKERS: [["0s", "6s"], ["14s", "100s"]]}
-    found = _run(tmp_path / "shared", interest, cuts)
+    found = _run(tmp_path / "shared", interest, cuts, _explains)
     rehearsal = Rehearsal(planned(document(interest)).recorded)
     played = rehearsal.play()
     for query in ("near", "also"):

@@ -92,6 +92,13 @@ def test_cut_links_delay_results_and_change_none(tmp_path: Path) -> None:
         )
         listed = rove(tmp_path / "runs", "explain", RUN_ID, "--json", timeout=100)
         switches = json.loads(listed.stdout)["switches"]
+        assert json.loads(listed.stdout)["queries"]["near"]["situations"] == len(found)
+        few = rove(tmp_path / "runs", "explain", RUN_ID, "--query", "near", "--most", "1", timeout=100)
+        assert "the newest 1 of" in few.stdout and f"near: {len(switches)} switches" in few.stdout
+        nobody = rove(tmp_path / "runs", "explain", RUN_ID, "--query", "far", timeout=100)
+        assert nobody.returncode != 0 and "far is no query of interest" in nobody.stderr
+        late = rove(tmp_path / "runs", "explain", RUN_ID, "--at", "44s", "--replica", "b1", timeout=100)
+        assert "b1: all arrived, and all clients have left; keeps" in late.stdout and "b2:" not in late.stdout
         assert "more than 20 m" in switches[2]["why"] and "left" in switches[-1]["why"]
 
 
@@ -103,6 +110,28 @@ def test_a_killed_broker_stalls_and_spoils_nothing(tmp_path: Path) -> None:
         assert 0 < len(found) < len(wanted) and found == wanted[: len(found)]
         told = {each["node"]: each["reason"] for each in records(run, "interest_stalled")}
         assert told["b2"] == RESTARTED and "waits for" in told["b1"]
+
+
+def test_best_effort_goes_on_without_those_who_are_gone(tmp_path: Path) -> None:
+    hasty = {
+        **QUERY,
+        "suppression": False,
+        "completeness": "best_effort",
+        "switch": {"after": "3s"},
+        "home": "b1",
+    }
+    faults = [{"at": "8s", "crash": {"node": "car4"}}, {"at": "12s", "for": "9s", "crash": {"node": "b2"}}]
+    interest = {"queries": {"near": {**hasty, "radius": "400 m"}}}
+    whole = document(interest, faults=faults)
+    with run_under_test(tmp_path / "runs") as run:
+        _run(tmp_path, whole)
+        found = sorted(records(run, "situation_found"), key=lambda record: record["number"])
+        order = [(each["epoch"], each["at_ns"]) for each in found]
+        assert order == sorted(order) and order[-1][1] > 25e9
+        late = {
+            name.partition("#")[0] for each in found if each["at_ns"] > 20e9 for name in each["ancestors"]
+        }
+        assert late and "car4" not in late
 
 
 def test_a_broker_without_room_takes_nothing_from_clients_for_a_while(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from node_agent.apps.mcep.geometry import Box, Point
 from orchestrator.apps.mcep.application import INTEREST
 from orchestrator.apps.mcep.plan import recorded_in
 from orchestrator.planning.semantics import plan_run
+from orchestrator.planning.sweep import cells
 from orchestrator.spec.experiment import Experiment
 from orchestrator.spec.translate import findings_of
 from tests.unit.orchestrator.apps.mcep.town import QUERY, document, planned
@@ -47,7 +48,7 @@ def test_each_node_gets_its_part_and_the_manifest_all_of_it() -> None:
     assert recorded_in({}) is None and INTEREST.examiner({}) is None and INTEREST.examiner(plan.record())
     shown = "\n".join(map(str, plan.shown()))
     assert "average_speed within 150 m of car1" in shown and "speed → averaging on b" in shown
-    assert "<circle" in plan.graph("svg") and "averaging" in plan.graph("mmd")
+    assert "near around car1" in plan.graph("svg") and "averaging" in plan.graph("mmd")
     assert plan.document()["brokers"]["b1"] == [0, 0, 200, 200]
 
 
@@ -88,13 +89,20 @@ def test_every_error_is_told_at_once() -> None:
     [
         ({"keep": "6s"}, "queries.near", "a switch needs 10 s of them"),
         ({"clients": ["b1", "car1"]}, "clients.0", "is a broker"),
+        ({"stop": "99s"}, "stop", "leave after 99 s, and the run ends after 45 s"),
+        ({"cameras": {"nodes": ["car2"]}}, "cameras.nodes.0", "car2 moves, and cameras stand"),
+        (query(predict={"ahead": "2s"}), "queries.near.suppression", "for one graph that moves"),
         (query(situation="accident", parameters={}), "queries.near.situation", "have no lanes"),
-        (query(completeness="strong"), "queries.near.completeness", "share the graph of a region"),
+        (
+            query(completeness="strong", suppression=False),
+            "queries.near.completeness",
+            "share the graph of a region",
+        ),
         (query(completeness="best_effort"), "queries.near", "suppression needs complete epochs"),
         (
             query(switch={"quality": {"precision": "90%", "recall": "90%"}}),
-            "",
-            "counts events on one broker only",
+            "queries.near.switch.quality",
+            "counted on one broker only, and here are 2",
         ),
         (
             {
@@ -117,7 +125,12 @@ def test_what_cannot_work_is_one_clear_error(interest: dict[str, Any], place: st
     ("interest", "words"),
     [
         (query(situation="acident"), "there is no situation"),
-        (query(parameters={"reading": 3}), "is no parameter of it"),
+        (query(parameters={"reading": 3}), 'average_speed has no parameter "reading"'),
+        (query(parameters={"readings": 1.5}), "not a whole number of events"),
+        (query(parameters={"readings": 0}), "must be at least 1 events"),
+        (query(parameters={"within": "5 m/s"}), "is not a duration"),
+        (query(switch="5s"), '"5s": expected a mapping'),
+        ({"queries": {}}, "is empty"),
         (query(switch={"after": "5s", "distance": "9 m"}), "a query has one condition"),
         ({"brokers": ["b1", "b1"]}, "listed twice"),
         ({"brokers": {"b1": {"x": [0, 400], "y": [200, 0]}}}, "the area is empty"),
@@ -126,6 +139,31 @@ def test_what_cannot_work_is_one_clear_error(interest: dict[str, Any], place: st
 def test_what_cannot_be_read_is_one_clear_error(interest: dict[str, Any], words: str) -> None:
     (message,) = misread(interest)
     assert words in message
+
+
+def test_parameters_have_units_and_the_plan_has_all_of_them() -> None:
+    ahead = {
+        "situation": "moving_speed",
+        "parameters": {"above": "36 km/h", "readings": 3},
+        "suppression": False,
+    }
+    ahead |= {"completeness": "strong", "cells": "50 m"}
+    given = {**ahead, "parameters": {"above": 10, "readings": 3, "within": "25s"}}
+    queries = {"near": {**QUERY, **ahead}, "far": {**QUERY, **given, "focal": "car2"}}
+    first, second = planned(document({"queries": queries})).recorded.settings.queries
+    assert first.parameters == {"readings": 3, "above": 10.0, "within": 25.0}
+    assert first.asks == second.asks, "whether a default is written or not"
+    shown = "\n".join(map(str, planned(document({"queries": queries})).shown()))
+    assert "moving_speed: readings 3, above 10 m/s, within 25 s" in shown
+
+
+def test_errors_say_how_to_write_it() -> None:
+    whole = document({"queries": {"near": {**QUERY, "switch": "5s"}}, "brokers": "b1"})
+    with pytest.raises(ValidationError) as caught:
+        Experiment.model_validate(whole)
+    hints = {str(each.at[-1]): each.hint for each in findings_of(caught.value, Experiment, whole)}
+    assert hints["switch"] == "for example switch: {after: 5s}"
+    assert hints["brokers"] == "for example brokers: [b1, b2, b3, b4]"
 
 
 TRIANGLES = {
@@ -175,3 +213,8 @@ def test_brokers_that_do_not_cover_the_area_are_one_error(brokers: dict[str, Any
 def test_an_area_of_no_form_is_one_error(area: dict[str, Any], words: str) -> None:
     (message,) = misread({"brokers": {"b1": area, "b2": {"x": [0, 1], "y": [0, 1]}}})
     assert words in message
+
+
+def test_sweeps_vary_what_a_query_says() -> None:
+    swept = document(sweep={"interest.queries.near.radius": ["100 m", "200 m"], "seed": [1, 2]})
+    assert len(cells(Experiment.model_validate(swept))) == 4

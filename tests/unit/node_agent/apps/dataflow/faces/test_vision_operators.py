@@ -10,6 +10,8 @@ from node_agent.apps.dataflow.events import OperatorFault
 from node_agent.apps.dataflow.faces.frames import UNKNOWN, Box, Face, Frame, decode_frame, encode_frame
 from node_agent.apps.dataflow.faces.gallery import save_gallery
 from node_agent.apps.dataflow.faces.heat import HeatMap, decode_heat, encode_heat
+from node_agent.apps.dataflow.faces.operators import RECOGNISE_FACES
+from node_agent.apps.dataflow.faces.params import RecogniseParams
 from node_agent.apps.dataflow.faces.pixels import decode_image, encode_jpeg
 from node_agent.apps.dataflow.faces.scene import Scene, SceneSettings
 from node_agent.apps.dataflow.faces.scene_gallery import scene_gallery
@@ -198,3 +200,16 @@ def test_a_heat_map_is_shown_as_a_picture(tmp_path: Path) -> None:
     image = decode_image((folder / "latest.jpg").read_bytes())
     assert image[10, 10].mean() > image[30, 70].mean() > image[10, 70].mean()
     assert [fault.count for fault in bench.of(OperatorFault)] == [1]
+
+
+def test_a_recogniser_that_moved_with_its_gallery_names_alike() -> None:
+    [found] = Bench("detect_faces").process(picture(3))
+    here, there = Bench("recognise_faces", **GALLERY), Bench("recognise_faces", **GALLERY)
+    params = RecogniseParams(**GALLERY)
+    assert RECOGNISE_FACES.state is not None and RECOGNISE_FACES.restore is not None
+    state = RECOGNISE_FACES.state(params, here.context)
+    assert state == scene_gallery(6, 2).encode()
+    there.made = RECOGNISE_FACES.restore(params, there.context, state)
+    assert there.process(found) == here.process(found)
+    with pytest.raises(OperatorUnusable, match=r"damaged|not a gallery"):
+        RECOGNISE_FACES.restore(params, there.context, state[:-1] + b"?")
