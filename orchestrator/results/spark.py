@@ -114,8 +114,12 @@ def in_window(t_ns: str) -> "Column":
     """Returns a condition: the time in the column ``t_ns`` is in the measured window."""
     from pyspark.sql import functions as F
 
-    inside = (F.col(t_ns) >= F.col("measure_from_ns")) & (F.col(t_ns) < F.col("measure_until_ns"))
-    return F.coalesce(inside, F.lit(False))
+    return F.expr(inside(t_ns))
+
+
+def inside(t_ns: str) -> str:
+    """Returns the same as a text of SQL."""
+    return f"coalesce({t_ns} >= measure_from_ns and {t_ns} < measure_until_ns, false)"
 
 
 def windows_of(runs: "DataFrame") -> "DataFrame":

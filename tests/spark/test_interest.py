@@ -97,6 +97,7 @@ def test_tables_have_a_row_for_each_line(
 def test_the_report_shows_them(analysed: tuple[Path, Lines]) -> None:
     directory, lines = analysed
     page = write_report(directory).read_text()
+    assert "Where situations were" in page
     worst = json.loads((directory / "summary.json").read_text())["metrics"]["situation_delay_max_s"]
     number = len(lines["situation_found"])
     assert f"{number} situations, the latest after {worst:.1f} s." in page

@@ -120,6 +120,18 @@ def test_only_what_is_new_is_taken_in_and_a_batch_that_was_cut_off_is_repeated(
     assert any(name.startswith("tables ") for name in streamed)
 
 
+def test_records_that_come_after_their_verdict_are_taken_in(spark: "SparkSession", tmp_path: Path) -> None:
+    run = known_run(tmp_path, run="one").write()
+    (run / "nodes" / "n9").rename(tmp_path / "is-copied-last")
+    following = Following(spark, tmp_path)
+    assert following.to_the_end() == ["one"]
+    part = json.loads((run / "summary.json").read_text())["metrics"]
+    (tmp_path / "is-copied-last").rename(run / "nodes" / "n9")
+    assert following.to_the_end() == ["one"]
+    assert json.loads((run / "summary.json").read_text())["metrics"] != part
+    assert following.to_the_end() == [] and following.refused == []
+
+
 def test_runs_are_taken_in_while_others_go_on_and_it_ends_when_asked_to(
     spark: "SparkSession", tmp_path: Path
 ) -> None:

@@ -41,7 +41,9 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorJournal:
-    """``winner``: who was appointed. ``owner``: of the operator, when no migration is under way."""
+    """``winner``: who was appointed. ``owner``: of the operator, when no migration is under way. ``ended``:
+    the last order, which hosts may finish after all if one of them was only taken for gone.
+    """
 
     owner: Name
     phase: Phase = Phase.IDLE
@@ -49,6 +51,7 @@ class CoordinatorJournal:
     winner: Word = ""
     last: Whole = 0
     outcome: Word = ""
+    ended: Order | None = None
 
 
 @dataclass(slots=True)
@@ -90,7 +93,9 @@ class Coordinator:
 
     def receive(self, sender: str, message: Message) -> list[Effect]:
         journal, order = self.journal, self.journal.order
-        if order is None or sender not in (order.source, order.target):
+        if order is None:
+            return self._finished_after_all(sender, message)
+        if sender not in (order.source, order.target):
             return []
         match message:
             case Expecting(migration) if (migration, sender) == (order.migration, order.target):
@@ -127,10 +132,22 @@ class Coordinator:
             return []
         return self._ended(outcome, order.target if moved else order.source)
 
+    def _finished_after_all(self, sender: str, message: Message) -> list[Effect]:
+        order = self.journal.ended
+        if order is None or sender not in (order.source, order.target):
+            return []
+        if message != Finished(order.migration, "moved") or self.journal.owner != order.source:
+            return []
+        return self._end(order, "moved", order.target)
+
     def _ended(self, outcome: str, owner: str) -> list[Effect]:
         order = self.journal.order
         assert order is not None
-        self.journal = CoordinatorJournal(owner, last=order.migration, outcome=outcome)
+        return self._end(order, outcome, owner)
+
+    def _end(self, order: Order, outcome: str, owner: str) -> list[Effect]:
+        last = max(order.migration, self.journal.last)
+        self.journal = CoordinatorJournal(owner, last=last, outcome=outcome, ended=order)
         return [Keep(self.journal), Note("finished", order.migration, outcome)]
 
     def _term(self, order: Order) -> int:

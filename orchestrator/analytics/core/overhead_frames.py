@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from orchestrator.results.contribution import AsRead
@@ -22,37 +22,38 @@ def _rates(samples: DataFrame) -> DataFrame:
     """Returns the bit/s of each kind of message, the mean over nodes;
     a node that never sent one counts as 0.
     """
-    counter, t_ns = Window.partitionBy("run", "node", "message"), F.col("t_ns")
-    before = F.max(F.when(t_ns <= F.col("measure_from_ns"), t_ns)).over(counter)
-    after = F.min(F.when(t_ns >= F.col("measure_until_ns"), t_ns)).over(counter)
-
-    def grown(name: str) -> Column:
-        """Returns the growth since the sample before. A restarted daemon counts from 0 again."""
-        now, earlier = F.col(name), F.lag(name).over(counter.orderBy("t_ns"))
-        return F.when(now >= earlier, now - earlier).otherwise(now)
-
     spans = (
-        samples.withColumns(
-            {
-                "sent": grown("sent_bytes"),
-                "forwarded": grown("forwarded_bytes"),
-                "begin_ns": F.coalesce(before, F.min(t_ns).over(counter)),
-                "end_ns": F.coalesce(after, F.max(t_ns).over(counter)),
-            }
+        samples.selectExpr(
+            "run",
+            "node",
+            "message",
+            "t_ns",
+            *(f"{_grown(f'{name}_bytes')} as {name}" for name in _COUNTERS),
+            f"coalesce(max(case when t_ns <= measure_from_ns then t_ns end) over {_COUNTER}, "
+            f"min(t_ns) over {_COUNTER}) as begin_ns",
+            f"coalesce(min(case when t_ns >= measure_until_ns then t_ns end) over {_COUNTER}, "
+            f"max(t_ns) over {_COUNTER}) as end_ns",
         )
         .where("t_ns > begin_ns and t_ns <= end_ns")
-        .groupBy("run", "node", "message", ((F.col("end_ns") - F.col("begin_ns")) / 1e9).alias("seconds"))
-        .agg(*(F.sum(F.col(name).cast("double")).alias(name) for name in ("sent", "forwarded")))
+        .groupBy("run", "node", "message", F.expr("(end_ns - begin_ns) / 1e9D as seconds"))
+        .agg(*(F.expr(f"sum(cast({name} as double)) as {name}") for name in _COUNTERS))
     )
-    nodes = spans.groupBy("run").agg(F.count_distinct("node").alias("nodes"))
+    nodes = spans.groupBy("run").agg(F.expr("count(distinct node) as nodes"))
+    rates = spans.groupBy("run", "message").agg(*(F.expr(f"{_rate(name)} as {name}") for name in _COUNTERS))
+    return rates.join(nodes, "run")
 
-    def rate(name: str) -> Column:
-        # Sorted first, because sums of fractions depend on their order.
-        rates = F.array_sort(F.collect_list(8 * F.col(name) / F.col("seconds")))
-        return F.aggregate(rates, F.lit(0.0), lambda total, each: total + each)
 
-    return (
-        spans.groupBy("run", "message")
-        .agg(rate("sent").alias("sent"), rate("forwarded").alias("forwarded"))
-        .join(nodes, "run")
-    )
+# As texts, because every part of an expression would be a call of its own to the JVM.
+_COUNTERS = ("sent", "forwarded")
+_COUNTER = "(partition by run, node, message)"
+
+
+def _grown(name: str) -> str:
+    """Returns the growth since the sample before. A restarted daemon counts from 0 again."""
+    earlier = f"lag({name}) over (partition by run, node, message order by t_ns)"
+    return f"case when {name} >= {earlier} then {name} - {earlier} else {name} end"
+
+
+def _rate(name: str) -> str:
+    # Sorted first, because sums of fractions depend on their order.
+    return f"aggregate(array_sort(collect_list(8 * {name} / seconds)), 0D, (total, each) -> total + each)"

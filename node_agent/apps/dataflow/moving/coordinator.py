@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 
 from node_agent.apps.base import Surroundings
 from node_agent.apps.dataflow.events import MigrationStep
@@ -77,7 +78,7 @@ class MovingCoordinator(Actor):
         source = machine.journal.owner
         if source == due.target:
             self._tell(number, "finished", "already_there", due, source)
-            machine.journal = CoordinatorJournal(source, last=number, outcome="already_there")
+            machine.journal = replace(machine.journal, last=number, outcome="already_there")
             return ()
         self._tell(number, "ordered", due.method, due, source, self._card.size)
         give_up_at = self._now() + due.give_up

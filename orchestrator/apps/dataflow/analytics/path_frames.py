@@ -9,8 +9,7 @@ from pyspark.sql import functions as F
 
 from orchestrator.apps.dataflow.analytics.path_table import operator_in
 from orchestrator.apps.dataflow.analytics.paths import PARTS
-from orchestrator.apps.dataflow.analytics.tuple_figures import inside
-from orchestrator.results.spark import SUM, Reading
+from orchestrator.results.spark import SUM, Reading, inside
 
 
 def frames(reading: Reading) -> Mapping[str, DataFrame]:
@@ -26,13 +25,13 @@ def _stages(paths: DataFrame) -> DataFrame:
     known completely have neither.
     """
     parts = [f"{part}_ns" for part in PARTS]
-    stages = F.when(F.col("complete"), F.arrays_zip("path", *parts))
-    key = ("run", "app", "origin", "sink", F.when(F.col("complete"), F.col("path")).alias("path"))
-    each = paths.select(*key, F.posexplode_outer(stages).alias("place", "stage"))
-    sums = (F.sum(F.col(f"stage.{name}").cast(SUM)).alias(name) for name in parts)
-    return each.groupBy("run", "app", "origin", "sink", "path", "place").agg(
-        F.count("*").alias("tuples"), *sums
+    stages = f"case when complete then arrays_zip(path, {', '.join(parts)}) end"
+    key = ("run", "app", "origin", "sink")
+    each = paths.selectExpr(
+        *key, "case when complete then path end as path", f"posexplode_outer({stages}) as (place, stage)"
     )
+    sums = (F.expr(f"sum(cast(stage.{name} as {SUM})) as {name}") for name in parts)
+    return each.groupBy(*key, "path", "place").agg(F.expr("count(*) as tuples"), *sums)
 
 
 def _arrived(reading: Reading, tuples: DataFrame, hops: DataFrame) -> DataFrame:
@@ -40,22 +39,22 @@ def _arrived(reading: Reading, tuples: DataFrame, hops: DataFrame) -> DataFrame:
     not count. Streams of sources have the names of replicas.
     """
     key = ("run", "app", "origin", "tau")
-    received = hops.where("received_ns is not null").select(
-        *key, F.col("receiver").alias("replica"), F.col("received_ns").alias("t_ns"), "size"
+    received = hops.where("received_ns is not null").selectExpr(
+        *key, "receiver as replica", "received_ns as t_ns", "size"
     )
-    made = tuples.where(F.col("emitted_ns").isNotNull() & F.col("origin").contains("/")).select(
-        *key, F.col("origin").alias("replica"), F.col("emitted_ns").alias("t_ns"), "size"
+    made = tuples.where("emitted_ns is not null and contains(origin, '/')").selectExpr(
+        *key, "origin as replica", "emitted_ns as t_ns", "size"
     )
     operator = operator_in(F.col("replica")).alias("operator")
-    first = F.min(F.struct("t_ns", "replica", "size")).alias("first")
+    first = F.expr("min(struct(t_ns, replica, size)) as first")
     reached = received.union(made).groupBy("run", "app", operator, "origin", "tau").agg(first)
     return (
-        reading.timed(reached.select("run", "app", "operator", "first.*"))
+        reading.timed(reached.selectExpr("run", "app", "operator", "first.*"))
         .where(inside("t_ns"))
         .groupBy("run", "app", "operator")
         .agg(
-            F.count("*").alias("tuples"),
-            F.sum(F.col("size").cast(SUM)).alias("bytes"),
-            F.size(F.collect_set("replica")).alias("replicas"),
+            F.expr("count(*) as tuples"),
+            F.expr(f"sum(cast(size as {SUM})) as bytes"),
+            F.expr("size(collect_set(replica)) as replicas"),
         )
     )

@@ -7,15 +7,22 @@ from pyspark.sql import functions as F
 
 from orchestrator.apps.dataflow.analytics.tuple_table import tuple_by_tuple
 from orchestrator.results.inputs import RunInput
-from orchestrator.results.spark import Ingest, in_window
+from orchestrator.results.spark import Ingest, inside
 
 TUPLE = ("run", "app", "origin", "tau")
 MOST_STEPS = 32
 PASSED_ON = 2
 """Steps beyond the operators of a query: a replica may pass parts of a window on to a sibling."""
+
+# As texts, because every part of an expression would be a call of its own to the JVM.
+_STEPS = "array<struct<t_ns bigint, at string, sender string, sent_ns bigint, took_ns bigint>>"
 _ACCUMULATED = (
     "struct<at string, until bigint, path array<string>, network_ns array<bigint>, queue_ns array<bigint>, "
     "compute_ns array<bigint>>"
+)
+_BEGINNING = (
+    "struct(replica as at, t_ns as until, array() as path, array() as network_ns, array() as queue_ns, "
+    "array() as compute_ns)"
 )
 
 
@@ -27,36 +34,26 @@ def paths(ingest: Ingest) -> DataFrame:
     was in a replica: ``took_ns`` of that in its operator, the rest in its queues. From sending to reception,
     it was on the network.
     """
-    way = F.aggregate(
-        F.sequence(F.lit(1), F.lit(_steps(ingest.runs))),
-        F.struct(
-            F.col("replica").alias("at"),
-            F.col("t_ns").alias("until"),
-            *(F.array().alias(name) for name in ("path", "network_ns", "queue_ns", "compute_ns")),
-        ).cast(_ACCUMULATED),
-        _step_back,
-    )
-    spent = F.flatten(F.array(*(f"way.{part}_ns" for part in ("network", "queue", "compute"))))
-    first = F.get("path", F.lit(0))
-    begins = (first == F.col("origin")) | (operator_in(first) == F.col("origin"))
-    whole = F.col("way.at").isNull() & begins & F.forall(spent, lambda each: each.isNotNull())
-    walked = (
+    numbers = f"sequence(1, {_steps(ingest.runs)})"
+    way = f"aggregate({numbers}, cast({_BEGINNING} as {_ACCUMULATED}), (walked, number) -> {_step_back()})"
+    spent = "flatten(array(way.network_ns, way.queue_ns, way.compute_ns))"
+    first = "get(way.path, 0)"
+    begins = f"({first} = origin or regexp_replace({first}, '{_NUMBER}', '') = origin)"
+    whole = f"way.at is null and {begins} and forall({spent}, each -> each is not null)"
+    return (
         ingest.timed(_delivered(ingest.records("tuple_delivered")))
         .join(_steps_of(ingest.table("hops"), ingest.records("tuple_processed")), list(TUPLE), "left")
-        .withColumn("steps", F.coalesce("steps", F.array().cast(_STEPS)))
-        .withColumn("way", way)
+        .withColumn("steps", F.expr(f"coalesce(steps, cast(array() as {_STEPS}))"))
+        .withColumn("way", F.expr(way))
+        .selectExpr(
+            *TUPLE,
+            "sink",
+            *(f"way.{name} as {name}" for name in ("path", "network_ns", "queue_ns", "compute_ns")),
+            "t_ns - born_ns as latency_ns",
+            f"coalesce({whole}, false) as complete",
+            f"{inside('born_ns')} as in_window",
+        )
     )
-    return walked.withColumn("path", F.col("way.path")).withColumns(
-        {
-            **{name: F.col(f"way.{name}") for name in ("network_ns", "queue_ns", "compute_ns")},
-            "latency_ns": F.col("t_ns") - F.col("born_ns"),
-            "complete": F.coalesce(whole, F.lit(False)),
-            "in_window": in_window("born_ns"),
-        }
-    )
-
-
-_STEPS = "array<struct<t_ns bigint, at string, sender string, sent_ns bigint, took_ns bigint>>"
 
 
 def _steps(runs: Sequence[RunInput]) -> int:
@@ -65,65 +62,58 @@ def _steps(runs: Sequence[RunInput]) -> int:
     return min(max(sizes, default=1) + PASSED_ON, MOST_STEPS)
 
 
+_NUMBER = "/[^/]*$"
+"""What a replica's id has behind the name of its operator."""
+
+
 def operator_in(replica: Column) -> Column:
     """Returns the operator that a replica's id names."""
-    return F.regexp_replace(replica, "/[^/]*$", "")
+    return F.regexp_replace(replica, _NUMBER, "")
 
 
 def _delivered(deliveries: DataFrame) -> DataFrame:
     """Returns the first arrival of each tuple at each sink: ``t_ns``, ``replica`` and ``born_ns``."""
     arrivals = tuple_by_tuple(deliveries)
-    first = F.min(F.struct("t_ns", "replica", "born_ns")).alias("first")
     return (
         arrivals.groupBy(*TUPLE, operator_in(F.col("replica")).alias("sink"))
-        .agg(first)
-        .select(*TUPLE, "sink", "first.*")
+        .agg(F.expr("min(struct(t_ns, replica, born_ns)) as first"))
+        .selectExpr(*TUPLE, "sink", "first.*")
     )
 
 
 def _steps_of(hops: DataFrame, processings: DataFrame) -> DataFrame:
     """Returns for each tuple what happened to it at replicas, in the order of time."""
-    received = hops.where("received_ns is not null").select(
+    received = hops.where("received_ns is not null").selectExpr(
         *TUPLE,
-        F.col("received_ns").alias("t_ns"),
-        F.col("receiver").alias("at"),
+        "received_ns as t_ns",
+        "receiver as at",
         "sender",
         "sent_ns",
-        F.lit(None).cast("long").alias("took_ns"),
+        "cast(null as bigint) as took_ns",
     )
-    nothing = (F.lit(None).cast("string").alias("sender"), F.lit(None).cast("long").alias("sent_ns"))
-    processed = tuple_by_tuple(processings).select(
-        *TUPLE, "t_ns", F.col("replica").alias("at"), *nothing, "took_ns"
-    )
-    step = F.struct("t_ns", "at", "sender", "sent_ns", "took_ns")
-    steps = received.union(processed).groupBy(*TUPLE).agg(F.collect_list(step).alias("steps"))
-    return steps.withColumn("steps", F.array_sort("steps"))
+    nothing = ("cast(null as string) as sender", "cast(null as bigint) as sent_ns")
+    processed = tuple_by_tuple(processings).selectExpr(*TUPLE, "t_ns", "replica as at", *nothing, "took_ns")
+    steps = "array_sort(collect_list(struct(t_ns, at, sender, sent_ns, took_ns)))"
+    return received.union(processed).groupBy(*TUPLE).agg(F.expr(f"{steps} as steps"))
 
 
-def _step_back(walked: Column, _: Column) -> Column:
-    """Goes from the replica ``at`` to the one that sent the tuple there. ``until``: when it left ``at``. What
-    came there later is a duplicate; if nothing came before, the record of that is lost.
+def _step_back() -> str:
+    """Returns the step from the replica ``walked.at`` to the one that sent the tuple there. ``until``: when
+    it left ``at``. What came there later is a duplicate; if nothing came before, the record of that is lost.
     """
-    at, until = walked["at"], walked["until"]
-    here = F.filter(F.col("steps"), lambda step: step["at"] == at)
-    came = F.filter(
-        here, lambda step: step["sender"].isNotNull() & F.coalesce(step["t_ns"] <= until, F.lit(True))
-    )
-    arrival = F.get(came, F.lit(0))
-    took = F.get(F.filter(here, lambda step: step["took_ns"].isNotNull()), F.lit(0))["took_ns"]
-    computing = F.coalesce(took, F.lit(0).cast("long"))
-    since = F.coalesce(arrival["t_ns"], F.col("born_ns"))
-    network = F.when(arrival.isNull(), F.lit(0).cast("long")).otherwise(arrival["t_ns"] - arrival["sent_ns"])
-
-    def before(value: Column, name: str) -> Column:
-        return F.concat(F.array(value), walked[name]).alias(name)
-
-    further = F.struct(
-        arrival["sender"].alias("at"),
-        arrival["sent_ns"].alias("until"),
-        before(at, "path"),
-        before(network, "network_ns"),
-        before(until - since - computing, "queue_ns"),
-        before(computing, "compute_ns"),
-    )
-    return F.when(at.isNull(), walked).otherwise(further).cast(_ACCUMULATED)
+    here = "filter(steps, step -> step.at = walked.at)"
+    came = f"filter({here}, step -> step.sender is not null and coalesce(step.t_ns <= walked.until, true))"
+    arrival = f"get({came}, 0)"
+    took = f"get(filter({here}, step -> step.took_ns is not null), 0).took_ns"
+    computing = f"coalesce({took}, 0L)"
+    since = f"coalesce({arrival}.t_ns, born_ns)"
+    network = f"case when {arrival} is null then 0L else {arrival}.t_ns - {arrival}.sent_ns end"
+    spent = {
+        "path": "walked.at",
+        "network_ns": network,
+        "queue_ns": f"walked.until - {since} - {computing}",
+        "compute_ns": computing,
+    }
+    before = ", ".join(f"concat(array({value}), walked.{name}) as {name}" for name, value in spent.items())
+    further = f"struct({arrival}.sender as at, {arrival}.sent_ns as until, {before})"
+    return f"cast(case when walked.at is null then walked else {further} end as {_ACCUMULATED})"

@@ -1,10 +1,9 @@
 """Makes the tables of replicas: their choices, the costs they saw, what operators skipped."""
 
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
 from orchestrator.results.contribution import AsRead
-from orchestrator.results.spark import Ingest, in_window
+from orchestrator.results.spark import Ingest, inside
 
 
 def switches(ingest: Ingest) -> DataFrame:
@@ -12,14 +11,13 @@ def switches(ingest: Ingest) -> DataFrame:
     is one.
     """
     earlier = (
-        Window.partitionBy("run", "app", "replica", "downstream")
-        .orderBy("t_ns", "boot", "seq")
-        .rowsBetween(Window.unboundedPreceding, -1)
+        "partition by run, app, replica, downstream order by t_ns, boot, seq "
+        "rows between unbounded preceding and 1 preceding"
     )
-    used_before = F.coalesce("old", F.last("new", ignorenulls=True).over(earlier))
-    changed = F.coalesce(F.col("new") != used_before, F.lit(False))
-    switches = ingest.timed(ingest.records("route_switch"))
-    return switches.withColumns({"changed": changed, "in_window": in_window("t_ns")})
+    changed = f"coalesce(`new` != coalesce(`old`, last(`new`, true) over ({earlier})), false) as changed"
+    return ingest.timed(ingest.records("route_switch")).selectExpr(
+        "*", changed, f"{inside('t_ns')} as in_window"
+    )
 
 
 def costs(ingest: Ingest) -> AsRead:

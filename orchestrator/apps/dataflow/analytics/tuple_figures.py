@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from orchestrator.apps.dataflow.analytics.tuple_table import (
@@ -24,7 +24,7 @@ from orchestrator.apps.dataflow.analytics.tuple_table import (
 from orchestrator.results.arrow import SUM as ARROW_SUM
 from orchestrator.results.arrow import summed_up, whole, with_times
 from orchestrator.results.contribution import Rows
-from orchestrator.results.spark import SUM, Reading, Subject, over_window, rounded
+from orchestrator.results.spark import SUM, Reading, Subject, inside, over_window, rounded
 
 # The distribution of latency is stored at every half percent, which includes the reported percentiles.
 QUANTILES = 200
@@ -33,35 +33,32 @@ Row = dict[str, Any]
 Figures = dict[str, Any]
 
 
-def inside(t_ns: str) -> str:
-    return f"{t_ns} >= measure_from_ns and {t_ns} < measure_until_ns"
-
-
 def _by_fate(tuples: DataFrame) -> DataFrame:
     """Sums up tuples by sink and fate, those born in the window apart: all figures that add up, in one pass.
 
     ``made`` are those that sources made: their streams have the names of replicas, those of windows of
     operators.
     """
-    arrived = F.expr(inside("delivered_ns"))
-    first = F.struct("delivered_ns", "origin", "tau", "delivered_size")
-    return tuples.groupBy("run", "app", "sink", "fate", "in_window").agg(
-        F.count("*").alias("tuples"),
-        F.count_if(F.col("origin").contains("/")).alias("made"),
-        F.sum("duplicates").alias("duplicates"),
-        F.sum(F.col("latency_ns").cast(SUM)).alias("latency_sum_ns"),
-        _quantiles(F.when(F.col("in_window"), F.col("latency_ns"))),
-        F.count_if(arrived).alias("arrivals"),
-        F.sum(F.when(arrived, F.col("delivered_size").cast(SUM))).alias("bytes"),
-        F.min(F.when(arrived, first)).alias("first"),
-        F.max(F.when(arrived, F.col("delivered_ns"))).alias("last_ns"),
+    # As texts, because every part of an expression would be a call of its own to the JVM.
+    arrived = inside("delivered_ns")
+    first = "struct(delivered_ns, origin, tau, delivered_size)"
+    sums = (
+        "count(*) as tuples",
+        "count_if(contains(origin, '/')) as made",
+        "sum(duplicates) as duplicates",
+        f"sum(cast(latency_ns as {SUM})) as latency_sum_ns",
+        f"{_quantiles('case when in_window then latency_ns end')} as latency_quantiles_ns",
+        f"count_if({arrived}) as arrivals",
+        f"sum(case when {arrived} then cast(delivered_size as {SUM}) end) as bytes",
+        f"min(case when {arrived} then {first} end) as first",
+        f"max(case when {arrived} then delivered_ns end) as last_ns",
     )
+    return tuples.groupBy("run", "app", "sink", "fate", "in_window").agg(*map(F.expr, sums))
 
 
-def _quantiles(latency_ns: Column) -> Column:
-    # As a text, because every literal would be a call of its own to the JVM.
+def _quantiles(latency_ns: str) -> str:
     shares = ", ".join(f"{step / QUANTILES!r}D" for step in range(QUANTILES + 1))
-    return F.percentile(latency_ns, F.expr(f"array({shares})")).alias("latency_quantiles_ns")
+    return f"percentile({latency_ns}, array({shares}))"
 
 
 def _distinct(tuples: DataFrame) -> DataFrame:
@@ -101,7 +98,7 @@ def frames(reading: Reading) -> Mapping[str, DataFrame | pa.Table]:
         of_several = tuples.where(F.col("run").isin(several))
         latencies = of_several.where("in_window").groupBy("run", "app")
         found |= {
-            "of all sinks": latencies.agg(_quantiles(F.col("latency_ns"))),
+            "of all sinks": latencies.agg(F.expr(f"{_quantiles('latency_ns')} as latency_quantiles_ns")),
             "distinct": _distinct(of_several),
         }
     return found

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from node_agent.apps.dataflow.belief import ABSORBED, FILTERED
@@ -11,7 +11,7 @@ from node_agent.model.telemetry import KILLED
 from node_agent.telemetry.kinds import tag_of
 from orchestrator.results.columns import TEXT
 from orchestrator.results.inputs import AppInput, RunInput
-from orchestrator.results.spark import Ingest, in_window
+from orchestrator.results.spark import Ingest, inside
 
 SINKS = {"run": TEXT, "app": TEXT, "toward": TEXT, "sink": TEXT}
 """The replica or operator ``toward`` leads to ``sink``."""
@@ -34,8 +34,9 @@ SHED = f"{DROPPED}source_buffer_full"
 NEVER_EMITTED = "never_emitted"
 
 
-def _is(kind: str) -> Column:
-    return F.col("kind") == kind
+def _of(kind: str, value: str) -> str:
+    """Returns the value in records of this kind, as a text of SQL; else null."""
+    return f"case when kind = '{kind}' then {value} end"
 
 
 def tuple_by_tuple(records: DataFrame) -> DataFrame:
@@ -88,13 +89,13 @@ def _vouched(ingest: Ingest) -> DataFrame:
         for origin in app.plan.query.makes(replica.operator)
     ]
     makers, nodes = ingest.frame(rows, MAKERS), ingest.table("nodes")
-    flaws = F.col("duplicates") + F.col("corrupt_lines") + F.col("refused")
-    sound = nodes.groupBy("run", "node").agg(F.min(F.col("complete") & (flaws == 0)).alias("sound"))
+    is_sound = "complete and duplicates + corrupt_lines + refused = 0"
+    sound = nodes.groupBy("run", "node").agg(F.expr(f"min({is_sound}) as sound"))
     return (
         F.broadcast(makers)
         .join(sound, ["run", "node"], "left")
         .groupBy("run", "app", "origin")
-        .agg(F.min(F.coalesce("sound", F.lit(False))).alias("vouched"))
+        .agg(F.expr("min(coalesce(sound, false)) as vouched"))
     )
 
 
@@ -113,12 +114,65 @@ def hops(ingest: Ingest) -> DataFrame:
         "size",
     )
     return ends.groupBy("run", "app", "origin", "tau", "sender", "receiver").agg(
-        F.min("sent_ns").alias("sent_ns"),
-        F.min("received_ns").alias("received_ns"),
-        F.count("sent_ns").alias("sends"),
-        F.count("received_ns").alias("receptions"),
-        F.max("size").alias("size"),
+        F.expr("min(sent_ns) as sent_ns"),
+        F.expr("min(received_ns) as received_ns"),
+        F.expr("count(sent_ns) as sends"),
+        F.expr("count(received_ns) as receptions"),
+        F.expr("max(size) as size"),
     )
+
+
+# As texts, because every part of an expression would be a call of its own to the JVM.
+_TOWARD = (
+    "case when kind = 'tuple_sent' then `to` "
+    "when kind = 'tuple_dropped' then coalesce(downstream, replica) else replica end"
+)
+# Spark groups by sorting here: a hash in front makes that fast.
+_HASHED = "xxhash64(run, app, origin, tau, sink) as hash"
+_IS_LOSS = f"reason not in {SET_ASIDE}"
+_ARRIVAL = _of("tuple_delivered", "struct(t_ns, size, replica)")
+# Tuples on a connection when it failed may have arrived: any other reason takes precedence.
+_WEIGHT = f"case when reason = '{LINK_FAILED}' then 0 when {_IS_LOSS} then 2 else 1 end"
+_DROP = f"struct({_WEIGHT} as weight, {_IS_LOSS} as is_loss, t_ns, seq, reason, replica)"
+_LIVES = (
+    f"min({_of('tuple_emitted', 't_ns')}) as emitted_ns",
+    f"max({_of('tuple_emitted', 'size')}) as size",
+    f"min({_of('tuple_delivered', 'born_ns')}) as born_ns",
+    f"min({_ARRIVAL}) as arrival",
+    f"count({_ARRIVAL}) as arrivals",
+    f"max({_of('tuple_dropped', _DROP)}) as `drop`",
+    "max(struct(t_ns, seq, node, boot)) as `last`",
+)
+_ON_LINKS = (
+    "max(case when received_ns is null then sent_ns end) as unreceived_ns",
+    "max(received_ns) as received_ns",
+)
+_UNFOUNDED = "arrival is not null and emitted_ns is null and coalesce(vouched, false)"
+_ON_A_LINK = "unreceived_ns >= coalesce(received_ns, unreceived_ns)"
+# Only the part before the colon: an operator's full error message may differ for each tuple.
+_FATE = f"""
+case when unfounded then '{NEVER_EMITTED}'
+     when arrival is not null then '{DELIVERED}'
+     when `drop` is not null and not `drop`.is_loss then `drop`.reason
+     when `drop` is not null then concat('{DROPPED}', substring_index(`drop`.reason, ':', 1))
+     when {_ON_A_LINK} and unreceived_ns >= ended_ns - {GRACE_NS} then '{IN_FLIGHT}'
+     when {_ON_A_LINK} then '{LOST}'
+     when holder_stopped then '{IN_FLIGHT}'
+     else '{LOST}' end
+"""
+_ENDS = (
+    "arrival.t_ns as delivered_ns",
+    "arrival.t_ns - born_ns as latency_ns",
+    "arrival.size as delivered_size",
+    "arrival.replica as delivered_at",
+    "arrival is not null as delivered",
+    "case when arrival is not null then arrivals - 1 else 0 end as duplicates",
+    "`drop`.reason as drop_reason",
+    "`drop`.replica as dropped_at",
+    "`last`.t_ns as last_ns",
+    f"{_FATE} as fate",
+    f"{inside('born_ns')} and not unfounded as in_window",
+)
 
 
 def tuples(ingest: Ingest) -> DataFrame:
@@ -136,82 +190,24 @@ def tuples(ingest: Ingest) -> DataFrame:
     key = ["run", "app", "origin", "tau", "sink"]
     sinks = F.broadcast(_sinks(ingest))
     records, nodes = tuple_by_tuple(ingest.records(*map(tag_of, TUPLE_KINDS))), ingest.table("nodes")
-    at_sink = F.when(_is("tuple_delivered"), F.struct("t_ns", "size", "replica"))
-    is_loss = ~F.col("reason").isin(*SET_ASIDE)
-    # Tuples on a connection when it failed may have arrived: any other reason takes precedence.
-    weight = F.when(F.col("reason") == LINK_FAILED, 0).when(is_loss, 2).otherwise(1)
-    drop = F.struct(weight.alias("weight"), is_loss.alias("is_loss"), "t_ns", "seq", "reason", "replica")
-    toward = (
-        F.when(_is("tuple_sent"), F.col("to"))
-        .when(_is("tuple_dropped"), F.coalesce("downstream", "replica"))
-        .otherwise(F.col("replica"))
-    )
-    # Spark groups by sorting here: a hash in front makes that fast.
-    hashed = F.xxhash64(*key).alias("hash")
     lives = (
-        records.withColumn("toward", toward)
+        records.selectExpr("*", f"{_TOWARD} as toward")
         .join(sinks, ["run", "app", "toward"])
-        .groupBy(hashed, *key)
-        .agg(
-            F.min(F.when(_is("tuple_emitted"), F.col("t_ns"))).alias("emitted_ns"),
-            F.max(F.when(_is("tuple_emitted"), F.col("size"))).alias("size"),
-            F.min(F.when(_is("tuple_delivered"), F.col("born_ns"))).alias("born_ns"),
-            F.min(at_sink).alias("arrival"),
-            F.count(at_sink).alias("arrivals"),
-            F.max(F.when(_is("tuple_dropped"), drop)).alias("drop"),
-            F.max(F.struct("t_ns", "seq", "node", "boot")).alias("last"),
-        )
-        .withColumns({"node": F.col("last.node"), "boot": F.col("last.boot"), "last_ns": F.col("last.t_ns")})
+        .groupBy(F.expr(_HASHED), *key)
+        .agg(*map(F.expr, _LIVES))
+        .selectExpr("*", "`last`.node as node", "`last`.boot as boot")
     )
-    passed = (
-        ingest.table("hops").withColumn("toward", F.col("receiver")).join(sinks, ["run", "app", "toward"])
-    )
-    on_links = passed.groupBy(hashed, *key).agg(
-        F.max(F.when(F.col("received_ns").isNull(), F.col("sent_ns"))).alias("unreceived_ns"),
-        F.max("received_ns").alias("received_ns"),
-    )
-    in_order = F.col("stopped") & (F.coalesce("stop_reason", F.lit("")) != KILLED)
-    ended_in_order = nodes.select("run", "node", "boot", in_order.alias("holder_stopped"))
-    on_a_link = F.col("unreceived_ns") >= F.coalesce(F.col("received_ns"), F.col("unreceived_ns"))
-    # Only the part before the colon: an operator's full error message may differ for each tuple.
-    what = F.substring_index("drop.reason", ":", 1)
-    unfounded = F.col("emitted_ns").isNull() & F.coalesce("vouched", F.lit(False))
-    fate = (
-        F.when(F.col("unfounded"), NEVER_EMITTED)
-        .when(F.col("arrival").isNotNull(), DELIVERED)
-        .when(F.col("drop").isNotNull() & ~F.col("drop.is_loss"), F.col("drop.reason"))
-        .when(F.col("drop").isNotNull(), F.concat(F.lit(DROPPED), what))
-        .when(on_a_link & (F.col("unreceived_ns") >= F.col("ended_ns") - GRACE_NS), IN_FLIGHT)
-        .when(on_a_link, LOST)
-        .when(F.col("holder_stopped"), IN_FLIGHT)
-        .otherwise(LOST)
+    passed = ingest.table("hops").selectExpr("*", "receiver as toward").join(sinks, ["run", "app", "toward"])
+    on_links = passed.groupBy(F.expr(_HASHED), *key).agg(*map(F.expr, _ON_LINKS))
+    ended_in_order = nodes.selectExpr(
+        "run", "node", "boot", f"stopped and coalesce(stop_reason, '') != '{KILLED}' as holder_stopped"
     )
     known = (
         lives.join(on_links, ["hash", *key], "left")
         .join(F.broadcast(_vouched(ingest)), ["run", "app", "origin"], "left")
-        .withColumn("unfounded", F.col("arrival").isNotNull() & unfounded)
-        .withColumn("arrival", F.when(~F.col("unfounded"), F.col("arrival")))
+        .withColumn("unfounded", F.expr(_UNFOUNDED))
+        .withColumn("arrival", F.expr("case when not unfounded then arrival end"))
         .join(ended_in_order, ["run", "node", "boot"], "left")
     )
-    return (
-        ingest.timed(known)
-        .withColumns(
-            {
-                "born_ns": F.coalesce("born_ns", "emitted_ns"),
-                "delivered_ns": F.col("arrival.t_ns"),
-                "delivered_size": F.col("arrival.size"),
-                "delivered_at": F.col("arrival.replica"),
-                "delivered": F.col("arrival").isNotNull(),
-                "duplicates": F.when(F.col("arrival").isNotNull(), F.col("arrivals") - 1).otherwise(0),
-                "drop_reason": F.col("drop.reason"),
-                "dropped_at": F.col("drop.replica"),
-                "fate": fate,
-            }
-        )
-        .withColumns(
-            {
-                "latency_ns": F.col("delivered_ns") - F.col("born_ns"),
-                "in_window": in_window("born_ns") & ~F.col("unfounded"),
-            }
-        )
-    )
+    born = ingest.timed(known).withColumn("born_ns", F.expr("coalesce(born_ns, emitted_ns)"))
+    return born.selectExpr(*key, "born_ns", "emitted_ns", "size", *_ENDS)

@@ -17,6 +17,7 @@ CONTRIBUTION = Contribution(
     figures=(FIGURES, MOVING),
     drawings=(
         Drawing(120, Later("orchestrator.apps.mcep.analytics.drawing:situations_over_time")),
+        Drawing(123, Later("orchestrator.apps.mcep.analytics.drawing:situations_map")),
         Drawing(121, Later("orchestrator.apps.mcep.analytics.shared_drawing:who_shared")),
         Drawing(122, Later("orchestrator.apps.mcep.analytics.drawing:operators_by_broker")),
     ),

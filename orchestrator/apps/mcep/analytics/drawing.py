@@ -1,4 +1,4 @@
-"""The figures of moving interests in the report: how late situations came, and where operators were."""
+"""The figures of moving interests in the report: how late situations came, where they and operators were."""
 
 from collections.abc import Sequence
 
@@ -34,6 +34,30 @@ def _drawn(cell: Cell, delays: dict[str, list[list[float]]]) -> Figure:
         return finish(
             drawing, "situations-time", title, f"{number} situations, the latest after {worst:.1f} s."
         )
+
+
+def situations_map(cells: Sequence[Cell]) -> Figure | None:
+    """Of the first run that has any."""
+    for cell in cells:
+        for _, result in cell.runs:
+            places: dict[str, list[list[float]]] = result["series"].get("situation_places") or {}
+            if any(places.values()):
+                return _mapped(cell, places)
+    return None
+
+
+def _mapped(cell: Cell, places: dict[str, list[list[float]]]) -> Figure:
+    with canvas(1, figsize=(WIDTH, WIDTH)) as (drawing, axes):
+        for name, found in places.items():
+            axes[0, 0].plot([x for x, _ in found], [y for _, y in found], ".", label=name)
+        axes[0, 0].set_aspect("equal", adjustable="datalim")
+        axes[0, 0].set_xlabel("x (m)")
+        axes[0, 0].set_ylabel("y (m)")
+        axes[0, 0].legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, fontsize=8)
+        title = "Where situations were" + (f" ({cell.label})" if cell.label else "")
+        number = sum(map(len, places.values()))
+        text = f"{number} places: of each situation the middle of its events, to a metre."
+        return finish(drawing, "situations-map", title, text)
 
 
 def thinned(points: Sequence[list[float]]) -> list[list[float]]:

@@ -142,8 +142,14 @@ BY_QUERY = Breakdown(
     ),
     "Rehearsed: results of the same drives without a network. Missing: of those, what should have come.",
 )
-SERIES = {"situation_delays": dict[str, list[list[float]]], **SHARED}
-"""By query: seconds since the start, delay. And who shared with whom."""
+MOST_PLACES = 600
+"""Of a query, in the picture."""
+SERIES = {
+    "situation_delays": dict[str, list[list[float]]],
+    "situation_places": dict[str, list[list[float]]],
+    **SHARED,
+}
+"""By query: seconds since the start, delay; x, y. And who shared with whom."""
 
 
 def frames(reading: Reading) -> Mapping[str, "pa.Table"]:
@@ -224,6 +230,7 @@ def values(subject: Subject, rows: Mapping[str, Rows]) -> Mapping[str, Any]:
         "interest_stalls": sum(bool(row["reason"]) for row in rows["interest_stalls"]),
         "queries": parts,
         "situation_delays": delays,
+        "situation_places": {query.name: _places(query.name, rows) for query in recorded.settings.queries},
         **sharing(rows),
     }
 
@@ -239,6 +246,13 @@ def _rehearsed(recorded: Recorded, events: int) -> dict[str, list[Expected]]:
     if events > MOST_EVENTS or not strict:
         return {}
     return {name: found for name, found in Rehearsal(recorded).play().items() if name in strict}
+
+
+def _places(query: str, rows: Mapping[str, Rows]) -> list[list[float]]:
+    """Where its situations were, each place once: one that lies in several regions is delivered for each."""
+    own = (row for row in rows["situations"] if row["query"] == query)
+    found = dict.fromkeys((round(row["x"]), round(row["y"])) for row in own)
+    return [list(map(float, place)) for place in list(found)[:MOST_PLACES]]
 
 
 def _held_against(

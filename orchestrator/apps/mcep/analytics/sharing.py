@@ -141,7 +141,7 @@ def sharing(rows: Mapping[str, Rows]) -> dict[str, Any]:
     most = sorted(pairs.items(), key=lambda each: (-each[1][0], each[0]))[:MOST_PAIRS]
     return {
         "interest_decided": decided,
-        "interest_shared": decided - processed,
+        "interest_shared": decided - processed if managers else None,
         "interest_saved": _share(decided - processed, decided),
         "interest_precision": _mean(rows["situations"], "precision"),
         "interest_recall": _mean(rows["situations"], "recall"),

@@ -1,6 +1,7 @@
 """An operator with state moves while tuples flow, in virtual time: nothing is lost, repeated or reordered."""
 
 import json
+import random
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -212,3 +213,26 @@ def test_who_cannot_use_the_state_refuses_and_the_operator_stays(
     assert ("unusable", "its model is of another edition") in told
     assert told[-1] == ("finished", "unusable")
     assert set(run.processed_at) == {"n2"}
+
+
+def some_faults(seed: int) -> list[dict[str, Any]]:
+    """One or two that end, at one host or between two roles, while or after state is copied."""
+    draw = random.Random(seed)
+    links = [["n2", "n3"], ["n1", "n3"], ["n3", "n4"], ["n1", "n2"], ["n2", "n4"]]
+    targets: list[Any] = draw.sample([{"node": "n2"}, {"node": "n3"}, *links], draw.choice([1, 2]))
+    return [
+        {
+            "at": f"{draw.uniform(AT - 0.1, AT + 1.2):.3f}s",
+            "for": f"{draw.uniform(0.2, 12):.2f}s",
+            ("cut" if isinstance(target, list) else draw.choice(["crash", "silence"])): target,
+        }
+        for target in targets
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_faults_at_random_lose_nothing(tmp_path: Path, seed: int) -> None:
+    method = "stop_and_copy" if seed % 3 == 0 else "live"
+    run = Moved(tmp_path, [move(method=method), move("n2", 14)], faults=some_faults(seed))
+    run.check_stream()

@@ -409,3 +409,20 @@ def test_outputs_that_are_too_many_bytes_are_made_again_by_the_new_host() -> Non
     exchange.let_go()
     exchange.emit(b"d")
     assert [each[-1:] for each in exchange.delivered] == [b"a", b"b", b"c", b"d"]
+
+
+def test_hosts_finish_what_the_coordinator_had_given_up() -> None:
+    exchange = Exchange()
+    exchange.emit(b"a")
+    exchange.held = lambda sender, to, message: isinstance(message, Offer)
+    exchange.migrate()
+    exchange.do("c", exchange.coordinator.gone("h0"))
+    assert exchange.coordinator.journal.outcome == "nothing_to_start_from"
+    assert exchange.coordinator.journal.owner == "h0"
+    exchange.let_go()
+    assert exchange.owners == ["h1"]
+    assert (exchange.coordinator.journal.owner, exchange.coordinator.journal.outcome) == ("h1", "moved")
+    exchange.say("stranger", "c", Finished(1, "moved"))
+    exchange.migrate(source="h1", target="h0")
+    exchange.emit(b"b")
+    assert exchange.owners == ["h0"] and exchange.delivered == tagged(b"a", b"b")

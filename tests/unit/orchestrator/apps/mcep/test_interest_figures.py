@@ -38,6 +38,8 @@ def rows(delay_s: float = 2.0) -> list[dict[str, Any]]:
             "epoch": each.epoch,
             "t_ns": round((each.due_s + delay_s) * S),
             "ancestors": list(each.ancestors),
+            "x": float(number),
+            "y": 2.0 * number,
         }
         for number, each in enumerate(EXPECTED, 1)
     ]
@@ -68,7 +70,9 @@ def figures(found: list[dict[str, Any]], reason: str = "", **shared: list[dict[s
 
 def test_a_run_that_delivers_all_misses_nothing() -> None:
     found = figures(rows())
-    assert {metric.name for metric in METRICS} | {"situation_delays", "sharing"} == set(found)
+    assert {metric.name for metric in METRICS} | {"situation_delays", "situation_places", "sharing"} == set(
+        found
+    )
     assert found["situations"] == len(EXPECTED) > 20 and found["interest_streamed"] == 9
     assert found["situations_missing"] == found["situations_surplus"] == found["situations_out_of_order"] == 0
     assert found["queries"]["near"]["expected"] == len(EXPECTED) and found["interest_stalls"] == 0
@@ -158,3 +162,10 @@ def test_tables_have_no_columns_of_what_the_run_does_not_do() -> None:
     assert not known & {"migrations", "stream_bdp", "interest_saved"}
     more = {each.name for each in every if each.is_known([{"metrics": nothing}, {"metrics": some}])}
     assert more - known == {"migrations"}
+
+
+def test_a_place_is_drawn_once() -> None:
+    every = rows()
+    twice = [*every, *({**each, "number": 1000 + each["number"], "epoch": 99} for each in every)]
+    once, again = (figures(each)["situation_places"]["near"] for each in (every, twice))
+    assert once == again and 0 < len(once) <= len(every)
