@@ -8,7 +8,7 @@ from node_agent.apps.mcep.channel import ChannelId, Message
 from node_agent.apps.mcep.graph import CONSUMER, fan_out
 from node_agent.apps.mcep.moving.note import MOST_NOTE
 from node_agent.apps.mcep.moving.operator import MovingOperator, beginning, stream_name
-from node_agent.apps.mcep.wire import decode_message, encode_message
+from node_agent.apps.mcep.packed import decode_message, encode_message
 from node_agent.apps.mcep.wiring import channels, execution
 from node_agent.migration.live.values import Item, Savepoint
 

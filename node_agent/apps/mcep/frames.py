@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from node_agent.apps.mcep.claims import Claims
 from node_agent.apps.mcep.messages import Results, Said
-from node_agent.apps.mcep.wire import MOST_BYTES
+from node_agent.apps.mcep.packed import MOST_BYTES
 from node_agent.model.checked import Whole
 from node_agent.transport.codec import Codec, plain_codec
 from node_agent.transport.errors import Impossible

@@ -23,7 +23,7 @@ from node_agent.apps.mcep.moving.messages import (
 )
 from node_agent.apps.mcep.moving.places import HOME, Joint, Neighbourhood, Places, neighbourhoods
 from node_agent.apps.mcep.moving.planning import flow
-from node_agent.apps.mcep.wire import decode_message
+from node_agent.apps.mcep.packed import decode_message
 from node_agent.migration.live.claims import Parties, refusal
 from node_agent.migration.live.messages import Copy, Items, Outputs, Start
 from node_agent.migration.messages import PlanUpdated, Reserve, ReserveReply, Revoke

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from node_agent.apps.mcep.graph import Stream
 from node_agent.apps.mcep.moving.messages import Handed
 from node_agent.apps.mcep.moving.places import Joint
-from node_agent.apps.mcep.wire import decode_message
+from node_agent.apps.mcep.packed import decode_message
 from node_agent.migration.live.messages import Deliver, Effect
 from node_agent.migration.live.neighbours import Downstream, Upstream
 from node_agent.migration.live.values import Limits

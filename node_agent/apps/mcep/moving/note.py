@@ -15,8 +15,8 @@ from msgspec import Meta, Struct
 from node_agent.apps.mcep.execution import Execution
 from node_agent.apps.mcep.model import Event, Mark
 from node_agent.apps.mcep.moving.merge import At
+from node_agent.apps.mcep.packed import Key, Name, PackedMarker, mark_of, marker_of, pack_marker
 from node_agent.apps.mcep.standing import GateStanding, PartStanding, Standing
-from node_agent.apps.mcep.wire import Key, Name, PackedMarker, mark_of, marker_of, pack_marker
 from node_agent.migration.live.values import Savepoint
 from node_agent.model.checked import Checked, Refused, Whole
 

@@ -12,7 +12,7 @@ from node_agent.apps.mcep.execution import Execution
 from node_agent.apps.mcep.model import Event, Mark
 from node_agent.apps.mcep.moving.merge import Merge
 from node_agent.apps.mcep.moving.note import Note, Reference, decode_note, encode_note, events_of
-from node_agent.apps.mcep.wire import decode_message, encode_message
+from node_agent.apps.mcep.packed import decode_message, encode_message
 from node_agent.migration.live.values import Item, Savepoint
 
 GRAIN = 32

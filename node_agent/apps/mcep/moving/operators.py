@@ -32,8 +32,8 @@ from node_agent.apps.mcep.moving.orders import Orders, Wanted
 from node_agent.apps.mcep.moving.places import HOME, Joint, Places, neighbourhoods, sink_name
 from node_agent.apps.mcep.moving.planning import Planners, flow
 from node_agent.apps.mcep.moving.settings import LIMITS, Migration, state_of
+from node_agent.apps.mcep.packed import decode_message, encode_message
 from node_agent.apps.mcep.site import Site
-from node_agent.apps.mcep.wire import decode_message, encode_message
 from node_agent.apps.mcep.wiring import execution
 from node_agent.migration.live.host import Host
 from node_agent.migration.live.messages import (

@@ -23,11 +23,12 @@ from node_agent.apps.mcep.messages import (
     UpTo,
 )
 from node_agent.apps.mcep.model import BEGINNING, END, Event, Shared, atomic, just_before
+from node_agent.apps.mcep.packed import MOST_BYTES
 from node_agent.apps.mcep.reuse.offers import Covered, Offer, Offered
 from node_agent.apps.mcep.reuse.results import Results as SharedResults
 from node_agent.apps.mcep.reuse.results import Share
 from node_agent.apps.mcep.switching import Held, Hold, Switch
-from node_agent.apps.mcep.wire import MOST_BYTES, decode, encode
+from node_agent.apps.mcep.wire import decode, encode
 from node_agent.model.checked import Refused
 
 ATOMIC = atomic("speed", 1.5, Point(3, 4), 7, "car", {"speed": 12.5, "lane": "a", "fast": True, "n": 3})

@@ -26,7 +26,8 @@ from node_agent.apps.mcep.moving.messages import (
 from node_agent.apps.mcep.moving.note import MOST_NOTE, decode_note
 from node_agent.apps.mcep.moving.places import neighbourhoods
 from node_agent.apps.mcep.moving.settings import Migration, Planning
-from node_agent.apps.mcep.wire import decode, encode, encode_message
+from node_agent.apps.mcep.packed import encode_message
+from node_agent.apps.mcep.wire import decode, encode
 from node_agent.apps.mcep.wiring import execution
 from node_agent.migration.live.messages import Ack, Expect, Finished, Items, Outputs, StreamTo
 from node_agent.migration.live.values import Item, Order, Savepoint, card_of
