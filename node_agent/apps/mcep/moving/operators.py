@@ -368,7 +368,7 @@ class MovingOperators:
         where = order.source, order.target
         self._site.happened(Happened(self._name, operator, "ended", order.migration, outcome, *where))
         if self._planners is not None and self._orders is not None:
-            for node in {*self._deployed.hosts.values(), self._deployed.home}:
+            for node in self._planners.nodes:
                 self._send(node, Hosted(operator, self._orders.hosts[operator]))
 
 

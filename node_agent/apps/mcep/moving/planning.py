@@ -110,7 +110,7 @@ class Planners:
         self._network = (migration.distances or Distances.even(tuple(self.boxes))).network
         self.hosts = dict(self.deployed.hosts)
         places = [*self.deployed.hosts.values(), self.deployed.home]
-        self._nodes = tuple(dict.fromkeys(places))
+        self.nodes = tuple(dict.fromkeys(places))
         """Brokers where somebody plans."""
         self._limits = self._local_limits()
         self._mobile: Mobile | None = None
@@ -201,7 +201,7 @@ class Planners:
         self._measured_at = now
         self._bytes = dict.fromkeys(self._bytes, 0)
         if values:
-            for node in self._nodes:
+            for node in self.nodes:
                 self.send(node, Rates(values))
 
     def _rate(self, name: str) -> float:
