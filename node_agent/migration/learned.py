@@ -121,7 +121,9 @@ def _advanced(habits: Habits, ways: Mapping[Way, float], t: float) -> dict[Way, 
             if way.to is None or way.leaves > t or way.to == way.here:
                 found[way] = found.get(way, 0.0) + chance
                 continue
-            for then, share in _spread(habits, way.here, way.to, way.leaves, way.leaves + LEAST_STAY_S).items():
+            for then, share in _spread(
+                habits, way.here, way.to, way.leaves, way.leaves + LEAST_STAY_S
+            ).items():
                 following[then] = following.get(then, 0.0) + chance * share
         waiting = _likeliest(following)
     return found

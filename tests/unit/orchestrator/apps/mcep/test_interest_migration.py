@@ -62,6 +62,12 @@ def test_brokers_are_as_far_from_each_other_as_their_links_say() -> None:
         ({"moves": [{**MOVES[0], "to": "car1"}]}, "interest.migrate.moves.0.to", "is no broker"),
         ({"moves": [{**MOVES[0], "operator": "x"}]}, "interest.migrate.moves.0.operator", "has no operator"),
         ({"plan": True, "room": {"b7": 1}}, "interest.migrate.room.b7", "is no broker"),
+        ({"moves": [{**MOVES[0], "at": "30s"}]}, "interest.migrate.moves.0.at", "clients leave after 30 s"),
+        (
+            {"moves": [*MOVES, {**MOVES[1], "to": "b2"}]},
+            "interest.migrate.moves.3.at",
+            "already moves at this time",
+        ),
     ],
 )
 def test_what_does_not_fit_is_told_at_its_place(migrate: dict[str, Any], place: str, message: str) -> None:
