@@ -145,8 +145,8 @@ def test_a_mobile_plans_anew_when_its_plan_is_wrong_or_over() -> None:
 
 
 def test_ways_of_mobiles_that_turn_often_are_followed_within_bounds() -> None:
-    """Between any two of five leaves others went to and fro, each tenth of a second and more often than that: in a
-    step of a minute that makes more ways than could be counted."""
+    """Between any two of five leaves others went to and fro, about ten times a second: in a step of a minute
+    that makes more ways than could be counted."""
     draw = random.Random(4)
     ways = []
     for _ in range(20):
