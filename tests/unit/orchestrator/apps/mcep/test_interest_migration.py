@@ -126,6 +126,11 @@ def test_operators_move_in_a_run_and_results_are_those_of_the_rehearsal(tmp_path
         moves = json.loads(listed.stdout)["moves"]
         assert [each["target"] for each in moves] == ["b2", "b1", "b2"]
         assert all(each["why"] == "the experiment says so" for each in moves)
+        told = rove(tmp_path / "runs", "explain", RUN_ID, timeout=100).stdout.splitlines()
+        times = [float(line.split()[0]) for line in told if " s  near" in line]
+        assert len(times) > len(moves) and times == sorted(times), "switches and moves in one order"
+        few = rove(tmp_path / "runs", "explain", RUN_ID, "--most", "1", timeout=100).stdout
+        assert "the newest 1 of 3 moves" in few
         at = rove(tmp_path / "runs", "explain", RUN_ID, "--at", "10s", "--json", timeout=100)
         assert json.loads(at.stdout)["queries"][0]["operators"] == {"averaging": "b2"}
 
