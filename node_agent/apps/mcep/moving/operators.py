@@ -54,6 +54,8 @@ from node_agent.migration.live.values import Movable, Order, Savepoint, card_of
 
 HOST = Role("host")
 MICRO = 1e6
+PIECE = 100
+"""Bytes that a piece of a joint, or an item of it, takes besides its content."""
 AT_HOME = Role("home")
 
 
@@ -104,6 +106,8 @@ class MovingOperators:
         self._acks: dict[tuple[str, str, str], Ack] = {}
         """Acknowledgements that wait for the next tick, by operator, sink and host."""
         self._pieces: dict[Joint, list[Handed]] = {}
+        self._held: dict[Joint, int] = {}
+        """Bytes of these pieces."""
         self._hosts = {
             operator: Host(site.name, HOME, self._building(operator), LIMITS) for operator in self._around
         }
@@ -308,10 +312,15 @@ class MovingOperators:
         if sender != self._places.at(joint) or said.version != self._places.versions[joint] + 1:
             self._site.refused += 1
             return
+        size = self._held.get(joint, 0) + sum(PIECE + len(item.payload) for item in said.kept) + PIECE
+        if size > LIMITS.bytes:
+            self._site.refused += 1
+            return
+        self._held[joint] = size
         pieces = self._pieces.setdefault(joint, [])
         pieces.append(said)
         if said.last:
-            del self._pieces[joint]
+            del self._pieces[joint], self._held[joint]
             self._betweens[joint] = arrived(pieces, self._stream(joint), _names(joint), LIMITS)
             self._send(self._deployed.home, Arrived(*joint, said.version))
 

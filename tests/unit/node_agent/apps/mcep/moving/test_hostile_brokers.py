@@ -1,6 +1,7 @@
 """What brokers may not say of operators that move, and notes that cannot be."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -8,6 +9,7 @@ import pytest
 
 from benchmarks.mcep.rebuilding import Rebuilding
 from node_agent.apps.mcep.claims import Claims
+from node_agent.apps.mcep.moving import operators
 from node_agent.apps.mcep.moving.messages import (
     Agreed,
     Arrived,
@@ -25,7 +27,7 @@ from node_agent.apps.mcep.moving.messages import (
 )
 from node_agent.apps.mcep.moving.note import MOST_NOTE, decode_note
 from node_agent.apps.mcep.moving.places import neighbourhoods
-from node_agent.apps.mcep.moving.settings import Migration, Planning
+from node_agent.apps.mcep.moving.settings import LIMITS, Migration, Planning
 from node_agent.apps.mcep.wire import decode, encode, encode_message
 from node_agent.apps.mcep.wiring import execution
 from node_agent.migration.live.messages import Ack, Expect, Finished, Items, Outputs, StreamTo
@@ -184,3 +186,18 @@ def test_a_note_that_cannot_be_is_refused_and_nothing_else_happens() -> None:
     assert refused
     with pytest.raises(Refused, match="more than"):
         decode_note(Savepoint(notes[0][1].inputs, 0, bytes(MOST_NOTE + 1)), operator)
+
+
+def test_a_joint_that_never_ends_is_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operators, "LIMITS", replace(LIMITS, bytes=10_000))
+    town = Watched(GIVEN, lambda draw, names: Migration())
+    holder = HOST_OF[OPERATOR]
+    broker = next(each for name, each in town.brokers.items() if name != holder)
+    event = Item(1, encode_message(GIVEN.events[0]))
+    piece = Handed(OPERATOR, NEXT, 1, 0, holder, 1, holder, 1, 1, (event,), False)
+    for _ in range(1000):
+        broker.receive(holder, Moves(GIVEN.query.name, piece))
+    (moving,) = broker.moving.values()
+    (pieces,) = moving._pieces.values()
+    assert 0 < sum(len(item.payload) for each in pieces for item in each.kept) < 10_000
+    assert broker.refused == 1000 - len(pieces) > 0
