@@ -156,7 +156,10 @@ class MovingOperators:
 
     @property
     def waiting(self) -> int:
-        return sum(each.waiting for each in self._here())
+        """Messages before operators here; of those that are kept for others, what exceeds their buffers."""
+        ups = [*self._ups.values(), *(each.up for each in self._betweens.values())]
+        kept = sum(max(0, len(each.kept) - LIMITS.items) for each in ups)
+        return kept + sum(each.waiting for each in self._here())
 
     @property
     def processed(self) -> int:

@@ -101,8 +101,8 @@ def _step_back() -> str:
     """Returns the step from the replica ``walked.at`` to the one that sent the tuple there. ``until``: when
     it left ``at``. What came there later is a duplicate; if nothing came before, the record of that is lost.
 
-    An operator that moves records a tuple's reception once its result counts, so it was in the operator before
-    (``early``), and waited there on the network.
+    An operator that moves records a reception once its result counts. So its time in the operator (``early``)
+    came before, and is no time on the network.
     """
     here = "filter(steps, step -> step.at = walked.at)"
     came = f"filter({here}, step -> step.sender is not null and coalesce(step.t_ns <= walked.until, true))"

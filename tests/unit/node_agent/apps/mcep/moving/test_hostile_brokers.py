@@ -201,3 +201,17 @@ def test_a_joint_that_never_ends_is_kept_within_bounds(monkeypatch: pytest.Monke
     (pieces,) = moving._pieces.values()
     assert 0 < sum(len(item.payload) for each in pieces for item in each.kept) < 10_000
     assert broker.refused == 1000 - len(pieces) > 0
+
+
+def test_what_an_operator_never_has_done_with_fills_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host may take everything and never say that it needs it no more. Clients are not heard then."""
+    monkeypatch.setattr(operators, "LIMITS", replace(LIMITS, items=100))
+    town = Watched(GIVEN, lambda draw, names: Migration())
+    kept = [
+        (each, up) for broker in town.brokers.values() for each in broker.moving.values() for up in each._ups
+    ]
+    moving, (successor, stream) = kept[0]
+    channel = moving._around[successor].streams[stream]
+    for number in range(150):
+        assert moving.waiting == max(0, number - 100)
+        moving.emit(successor, channel, GIVEN.events[0])
