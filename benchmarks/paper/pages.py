@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.paper.drawings import drawing, unit_of
 from benchmarks.paper.figures import CORE, FIGURES, IN_WORDS, Changes, PaperFigure
-from benchmarks.paper.summaries import Row, Summary, agreement
+from benchmarks.paper.summaries import Row, Summary, agreement, paired_backends
 from orchestrator.analytics.report_files import standalone
 from orchestrator.apps.dataflow.paper import LATENCY
 from orchestrator.results.comparison import METHODS, Interval
@@ -134,7 +134,20 @@ def _overview(figure: PaperFigure, found: Sequence[Summary]) -> list[str]:
             if both
             else []
         ),
+        *_paired_backends(figure, found),
     ]
+
+
+def _paired_backends(figure: PaperFigure, found: Sequence[Summary]) -> list[str]:
+    """Says how near namespaces and virtual time are to each other where only the backend differs."""
+    named = {each.variant: _titled(each) for each in found}
+    said = []
+    for variant, each in paired_backends(figure, found).items():
+        ratio = _number(each.ratio_of_means) + _interval(each.ratio_of_means_95)
+        said.append(f"{named[variant]} {ratio}, {each.pairs} pairs")
+    if not said:
+        return []
+    return [f"Namespaces over virtual time, runs with the same parameters and seed: {'; '.join(said)}.", ""]
 
 
 def _titled(found: Summary) -> str:

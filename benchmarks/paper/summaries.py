@@ -51,7 +51,8 @@ class Row(NamedTuple):
 
 class Summary(NamedTuple):
     """What a figure shows in one variant on one backend. ``planned``: the runs that it needs. ``across``: by
-    k, the last value of the figure's factor compared with the first.
+    k, the last value of the figure's factor compared with the first. ``by_place``: the valid runs by label,
+    k and seed.
     """
 
     variant: str
@@ -60,6 +61,7 @@ class Summary(NamedTuple):
     cells: tuple[KeptCell, ...]
     planned: int
     across: Mapping[int, Comparison] = {}
+    by_place: Mapping[tuple[str, int, int], KeptCell] = {}
 
     @property
     def valid(self) -> int:
@@ -94,7 +96,8 @@ def summary(
     rows = (_row(figure, place, value, runs[place], runs[place[0], 1]) for place, value in values.items())
     planned = len(cells) * len({*seeds, *(each.seed for each in found)})
     across = _across(figure, runs) if figure.across else {}
-    return Summary(variant, backend, tuple(rows), tuple(found), planned, across)
+    by_place = {(*place, seed): run for place, of in runs.items() for seed, run in of.items()}
+    return Summary(variant, backend, tuple(rows), tuple(found), planned, across, by_place)
 
 
 def _across(
@@ -155,6 +158,22 @@ def _interval(row: Row) -> Interval | None:
     return None if row.gain is None else row.gain.ratio_of_means_95
 
 
+def paired_backends(figure: PaperFigure, found: Sequence[Summary]) -> dict[str, Comparison]:
+    """Compares namespaces with virtual time, by variant: runs with the same parameters and seed, which have
+    the same movements. All places of a figure count together.
+    """
+    runs = {(each.variant, each.backend): _of_places(each, figure.metric) for each in found}
+    return {
+        variant: compare(pairs)
+        for (variant, backend), ours in runs.items()
+        if backend == "netns" and (pairs := pairs_by_seed(ours, runs.get((variant, "sim"), {})))
+    }
+
+
+def _of_places(found: Summary, metric: str) -> dict[object, float | None]:
+    return {place: run.figures.get(metric) for place, run in found.by_place.items()}
+
+
 def in_json(figure: PaperFigure, found: Sequence[Summary]) -> dict[str, Any]:
     """Returns by variant and backend: the gains beside the paper's, the means, and the factor's own gain."""
     places = [f"{each.variant}, {each.backend}" for each in found]
@@ -166,6 +185,8 @@ def in_json(figure: PaperFigure, found: Sequence[Summary]) -> dict[str, Any]:
     agree, both = agreement(found)
     if both:
         values[f"fig{figure.number}_backends_agree"] = f"{agree} of {both}"
+    if paired := paired_backends(figure, found):
+        values[f"fig{figure.number}_netns_over_sim"] = {name: each._asdict() for name, each in paired.items()}
     if figure.across:
         values[f"fig{figure.number}_across"] = {
             place: {f"k={k}": gain._asdict() for k, gain in each.across.items()}

@@ -223,7 +223,7 @@ def reuse_findings(reuse: ReuseSection, queries: Sequence[QueryConfig], at: Plac
     for config in queries:
         query, place = query_of(config), (*at, "queries", config.name)
         known.update(query.graph.by_name)
-        problem = query_problem(query, config.foretold is not None, False)
+        problem = query_problem(query, config.foretold is not None, config.migrate is not None)
         if problem is None:
             every = [each for each in query.graph.operators if reuse.wants(each.name)]
             problem = next(filter(None, map(sharing_problem, every)), None)

@@ -64,6 +64,14 @@ SWITCHES = Panel(
     (Query(f"sum by (node, replica, downstream) (increase({d.SWITCHES}{{{REPLICA}}}[1m]))", "{{replica}}"),),
     "How often a replica took another downstream replica, in the last minute.",
 )
+MIGRATIONS = Panel(
+    "Migrations",
+    (
+        Query(f"sum by (replica, step) ({d.MIGRATIONS}{{{REPLICA}}})", "{{replica}} {{step}}", rare=True),
+        Query(f"sum by (replica) ({d.MIGRATED}{{{REPLICA}}})", "{{replica}} bytes", rare=True),
+    ),
+    "Steps of operators that move to other nodes, and the bytes that came with them, since the run began.",
+)
 QUEUES = Panel(
     "Queues",
     (Query(f"{d.QUEUE}{{{REPLICA}}}", "{{replica}} {{queue}}"),),

@@ -215,6 +215,9 @@ def test_two_backends_stand_side_by_side(tmp_path: Path) -> None:
     write_page(tmp_path, figure, found, "1 core", {})
     page = (tmp_path / "figure7.md").read_text()
     assert "The intervals of virtual time and namespaces overlap in 2 of 2 ratios." in page
+    paired = in_json(figure, found)["fig7_netns_over_sim"]["core"]
+    assert paired["pairs"] == 15 and 0.8 < paired["ratio_of_means"] < 1.25
+    assert f"same parameters and seed: as in the file {paired['ratio_of_means']:.2f} [" in page
     assert "--figure 7 --seeds 30`" in page and "--figure 7 --backend netns --seeds 5`" in page
 
 

@@ -9,6 +9,7 @@ from orchestrator.live.grafana.common import (
     ALERTS,
     DROPS,
     LATENCY,
+    MIGRATIONS,
     QUEUES,
     ROUTES,
     RUN,
@@ -63,7 +64,7 @@ OVERVIEW = Dashboard(
                 ),
             ),
         ),
-        Row("Queries", (THROUGHPUT, LATENCY, DROPS, QUEUES, SWITCHES, ROUTES)),
+        Row("Queries", (THROUGHPUT, LATENCY, DROPS, QUEUES, SWITCHES, ROUTES, MIGRATIONS)),
         Row(
             "Flows",
             (

@@ -48,6 +48,7 @@ KEPT: dict[str, Any] = {
                 "operator_faults": {},
                 "never_emitted": 0,
                 "latency_quantiles_s": [0.5],
+                "moves": [],
                 "deliveries": [[1, 2, 3]],
                 "routes": [[0.5, "a/0", "b", None]],
                 "connectivity": [[0.0, 9.0, True]],

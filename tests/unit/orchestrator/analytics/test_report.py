@@ -36,6 +36,7 @@ def result(k: int, speed: int, seed: int) -> dict[str, Any]:
         "metrics": metrics | {"source_sink_connected_ratio": 0.5},
         "series": {
             "latency_quantiles_s": [speed * step / 200 / k for step in range(201)],
+            "moves": [],
             "deliveries": [[second, 1 + (second + seed) % k, 100] for second in range(10, 110)],
             "routes": [
                 [1.0, "source/0", "detect", "detect/0"],

@@ -84,6 +84,7 @@ def test_many_operators_are_split_by_place() -> None:
             "asks for strong completeness",
         ),
         (shared(near={"predict": {"ahead": "2s"}}), "queries.near", "it prepares graphs"),
+        (shared(near={"migrate": {}}), "queries.near", "their selection managers do not follow"),
         (shared({"operators": ["mean"]}), "reuse.operators.0", "no query that shares has an operator mean"),
         (
             {"reuse": {}, "queries": {"near": {**QUERY, "reuse": False}}},

@@ -142,3 +142,36 @@ def test_greedy_operators_go_where_it_is_cheapest_now() -> None:
         check_results(town)
         moved += len(town.moved())
     assert moved
+
+
+def in_order(count: int) -> list[World]:
+    return [each for each in worlds(40) if each.query.policy.order == "spatiotemporal"][:count]
+
+
+@pytest.mark.parametrize("given", in_order(12), ids=lambda given: str(given.seed))
+def test_a_broker_that_is_gone_stalls_results_and_spoils_none(given: World) -> None:
+    whole = Watched(given, often(given))
+    whole.play()
+    rough = Watched(given, often(given))
+    draw = random.Random(f"gone {given.seed}")
+    gone = draw.choice(list(rough.brokers))
+    others = [each for each in (*rough.brokers, *rough.clients) if each != gone]
+    links = {link for each in others for link in ((each, gone), (gone, each))}
+    rough.net.at(draw.uniform(0.2, 0.8) * given.end, lambda: rough.net.cut.update(links))
+    rough.play()
+    wanted = [each for _, each in whole.walker.results]
+    found = [each for _, each in rough.walker.results]
+    assert found == wanted[: len(found)]
+
+
+@pytest.mark.parametrize("given", worlds(8), ids=lambda given: str(given.seed))
+def test_brokers_that_cannot_reach_each_other_for_a_while_change_no_result(given: World) -> None:
+    town = Watched(given, often(given))
+    draw = random.Random(f"cut {given.seed}")
+    for _ in range(6):
+        link = tuple(draw.sample(list(town.brokers), 2))
+        at = draw.uniform(0, given.end)
+        town.net.at(at, lambda link=link: town.net.cut.add(link))  # type: ignore[misc]
+        town.net.at(at + draw.uniform(0.5, 6.0), lambda link=link: town.net.mend(link))  # type: ignore[misc]
+    town.play()
+    check_results(town)
