@@ -34,7 +34,7 @@ METRICS = (
         "less",
         averaged=True,
         optional=True,
-        console=Column(21, "stopped mean s", short="stopped mean ms"),
+        console=Column(21, "stopped s", short="stopped ms"),
         report=Column(21, "stopped mean\ns", short="stopped mean\nms"),
         meaning=("stopped", "how long an operator stood still while it moved"),
     ),
