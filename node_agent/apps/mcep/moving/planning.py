@@ -158,7 +158,7 @@ class Planners:
                     self._seats[operator].hosted(host)
             case Visited(client, t):
                 if self._mobile is not None:
-                    self._mobile.visited(client, sender, t)
+                    self._mobile.visited(client, sender, t, now)
 
     def _agreed(self, operator: str, name: str, message: Message, sender: str, now: float) -> None:
         title = self._title(operator)

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ import pytest
 
 from benchmarks.mcep.rebuilding import Rebuilding
 from node_agent.apps.mcep.claims import Claims
+from node_agent.apps.mcep.geometry import Box
 from node_agent.apps.mcep.moving import operators
 from node_agent.apps.mcep.moving.messages import (
     Agreed,
@@ -25,6 +27,7 @@ from node_agent.apps.mcep.moving.messages import (
     Visited,
     Wish,
 )
+from node_agent.apps.mcep.moving.mobile import Mobile, leaves_of
 from node_agent.apps.mcep.moving.note import MOST_NOTE, decode_note
 from node_agent.apps.mcep.moving.places import neighbourhoods
 from node_agent.apps.mcep.moving.settings import LIMITS, Migration, Planning
@@ -215,3 +218,12 @@ def test_what_an_operator_never_has_done_with_fills_the_room(monkeypatch: pytest
     for number in range(150):
         assert moving.waiting == max(0, number - 100)
         moving.emit(successor, channel, GIVEN.events[0])
+
+
+def test_visits_that_have_not_happened_yet_hide_none_that_did() -> None:
+    boxes = {name: Box(100.0 * n, 0.0, 100.0 * (n + 1), 100.0) for n, name in enumerate(("b1", "b2", "b3"))}
+    mobile = Mobile(Planning(mobiles="learned"), leaves_of(boxes), 50.0)
+    mobile.visited("car", "b3", 1e9, -inf)  # nobody knows yet which time it is
+    for leaf, t in (("b1", 5.0), ("b2", 15.0), ("b3", 1e8), ("b1", 25.0)):
+        mobile.visited("car", leaf, t, min(t, 25.0))
+    assert [(each.leaf, each.t) for each in mobile.visits["car"]] == [("b1", 5.0), ("b2", 15.0), ("b1", 25.0)]
