@@ -4,7 +4,7 @@ Of each leaf broker, and of the one before it, the graph knows how likely each n
 mobiles stayed until then. The one before says in which direction they go.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
@@ -13,6 +13,8 @@ from node_agent.migration.plan import Plan, Steps, chain
 
 MOST_WAYS = 400
 """The likeliest ways are followed, the others are dropped."""
+LEAST_STAY_S = 0.1
+"""Who was seen to stay shorter is taken to stay so long: a step has only so many turns."""
 
 
 class Visit(NamedTuple):
@@ -112,14 +114,18 @@ def _spread(habits: Habits, before: str, here: str, since: float, now: float) ->
 def _advanced(habits: Habits, ways: Mapping[Way, float], t: float) -> dict[Way, float]:
     """The ways at ``t``: who leaves before or at that time is at the next leaf, or at one after it."""
     found: dict[Way, float] = {}
-    waiting = list(ways.items())
+    waiting = dict(ways)
     while waiting:
-        way, chance = waiting.pop()
-        if way.to is None or way.leaves > t or way.to == way.here:
-            found[way] = found.get(way, 0.0) + chance
-            continue
-        for then, share in _spread(habits, way.here, way.to, way.leaves, way.leaves + 1e-6).items():
-            waiting.append((then, chance * share))
+        following: dict[Way, float] = {}
+        for way, chance in waiting.items():
+            if way.to is None or way.leaves > t or way.to == way.here:
+                found[way] = found.get(way, 0.0) + chance
+                continue
+            for then, share in _spread(
+                habits, way.here, way.to, way.leaves, way.leaves + LEAST_STAY_S
+            ).items():
+                following[then] = following.get(then, 0.0) + chance * share
+        waiting = _likeliest(following)
     return found
 
 
@@ -133,13 +139,12 @@ def _joined(ways: Mapping[Way, float]) -> dict[Way, float]:
 
 
 def _likeliest(ways: Mapping[Way, float]) -> dict[Way, float]:
-    return dict(_best(ways, MOST_WAYS)) if len(ways) > MOST_WAYS else dict(ways)
-
-
-def _best(ways: Mapping[Way, float], most: int) -> Iterator[tuple[Way, float]]:
-    kept = sorted(ways.items(), key=lambda each: (-each[1], str(each[0])))[:most]
-    whole = sum(chance for _, chance in kept)
-    yield from ((way, chance / whole) for way, chance in kept)
+    """They get what the others had, each its share of it."""
+    if len(ways) <= MOST_WAYS:
+        return dict(ways)
+    kept = sorted(ways.items(), key=lambda each: (-each[1], str(each[0])))[:MOST_WAYS]
+    lost = sum(ways.values()) / sum(chance for _, chance in kept)
+    return {way: chance * lost for way, chance in kept}
 
 
 def _marginal(ways: Mapping[Way, float]) -> dict[str, float]:

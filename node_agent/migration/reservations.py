@@ -10,6 +10,9 @@ from node_agent.migration.messages import Reserve, ReserveReply, Revoke
 from node_agent.migration.plan import Plan
 
 Span = tuple[float, float]
+MOST_VERSIONS = 64
+"""That one operator may have reserved at a time: it needs that of its plan and that of a better one, and of
+others what it gives back is on its way."""
 
 
 def spans_at(plan: Plan, broker: str) -> tuple[Span, ...]:
@@ -43,6 +46,8 @@ class Reservations:
         if asked.version <= self.revoked.get(operator, -1):
             return ReserveReply(asked.version, False)
         mine = self.granted.setdefault(operator, {})
+        if asked.version not in mine and len(mine) >= MOST_VERSIONS:
+            return ReserveReply(asked.version, False)
         mine[asked.version] = asked
         if self._fits(asked.spans):
             return ReserveReply(asked.version, True)

@@ -58,6 +58,18 @@ def test_the_table_has_a_row_for_each_step(spark: SparkSession, analysed: tuple[
     assert table.count() == sum(line["kind"] == "migration" for line in lines)
 
 
+def test_nobody_waits_for_less_than_no_time(spark: SparkSession, analysed: tuple[Path, Lines]) -> None:
+    """An operator that moves records what it took once the result counts."""
+    path, _ = analysed
+    rows = TableStore(path.parents[1]).read(spark, "paths", [RUN_ID]).where("complete").collect()
+    assert len(rows) > 1800
+    for row in rows:
+        spent = [*row["network_ns"], *row["queue_ns"], *row["compute_ns"]]
+        assert min(spent) >= 0 and sum(spent) == row["latency_ns"]
+    operator = json.loads((path / "summary.json").read_text())["metrics"]["operators"]["recognise"]
+    assert operator["queue_s"] >= 0 and operator["compute_s"] == pytest.approx(0.01)
+
+
 def test_the_report_shows_them(analysed: tuple[Path, Lines]) -> None:
     path, _ = analysed
     page = write_report(path).read_text()

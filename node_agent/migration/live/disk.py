@@ -57,14 +57,19 @@ T = TypeVar("T")
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Writes all of it or nothing: also if the machine stops."""
+    """Writes all of it or nothing: also if the machine stops. What could not be written takes no room."""
     beside = path.with_name(f".{path.name}.new")
-    with beside.open("wb") as file:
-        file.write(sha256(data).digest())
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
+    try:
+        with beside.open("wb") as file:
+            file.write(sha256(data).digest())
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError:
+        with suppress(OSError):
+            beside.unlink()
+        raise
 
 
 def _read(path: Path, most: int, decode: Callable[[bytes], T]) -> T | None:

@@ -45,13 +45,16 @@ def listed_switches(directory: RunDirectory, app: str, part: str | None, most: i
         key=lambda row: (row["at_s"], row["query"], row["epoch"]),
     )
     got = Counter(each.record.query for each in _of(run, _FOUND))
-    moves = [row for name in switches for row in moves_of(name, run)]
-    lines = [
-        f"{row['at_s']:9.1f} s  {row['query']} epoch {row['epoch']}: {row['why']}" for row in rows[-most:]
+    moves = sorted((row for name in switches for row in moves_of(name, run)), key=lambda row: row["at_s"])
+    told = [
+        (row["at_s"], f"{row['at_s']:9.1f} s  {row['query']} epoch {row['epoch']}: {row['why']}")
+        for row in rows[-most:]
     ]
-    lines += [move_line(row) for row in moves[-most:]]
-    if len(rows) > most:
-        lines.insert(0, f"the newest {most} of {len(rows)} switches; --query NAME lists those of one query")
+    told += [(row["at_s"], move_line(row)) for row in moves[-most:]]
+    lines = [line for _, line in sorted(told, key=lambda each: each[0])]
+    for what, count in (("moves", len(moves)), ("switches", len(rows))):
+        if count > most:
+            lines.insert(0, f"the newest {most} of {count} {what}; --query NAME lists those of one query")
     for name, each in switches.items():
         lines.append(f"{name}: {_counted(len(each), 'switch')}, {_counted(got[name], 'situation')}")
     lines.append("--event NAME#NUMBER tells why a situation was delivered")

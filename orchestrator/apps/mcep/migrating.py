@@ -142,8 +142,8 @@ class MigrateSection(Section):
             raise Unusable(*findings)
         return self
 
-    def findings(self, situation: str, brokers: Sequence[str]) -> Iterator[Finding]:
-        """What does not fit a query; places are keys of this section."""
+    def findings(self, situation: str, brokers: Sequence[str], until: float) -> Iterator[Finding]:
+        """What does not fit a query; places are keys of this section. ``until``: when clients leave."""
         operators = graph_of(situation, {}).by_name
         for name in self.state:
             if name and name not in operators:
@@ -157,6 +157,11 @@ class MigrateSection(Section):
                 yield Finding(
                     ("moves", number, "to"), f"{shown(move.to)} is no broker", did_you_mean(move.to, brokers)
                 )
+            if move.at >= until:
+                text = f"clients leave after {until:g} s, and nothing comes after that"
+                yield Finding(("moves", number, "at"), text, "use an earlier time, or a longer run")
+            if any((each.at, each.operator) == (move.at, move.operator) for each in self.moves[:number]):
+                yield Finding(("moves", number, "at"), f"{move.operator} already moves at this time")
         for name in self.room:
             if name not in brokers:
                 yield Finding(("room", name), f"{shown(name)} is no broker", did_you_mean(name, brokers))

@@ -50,12 +50,12 @@ def planned_interest(entry: AppEntry) -> Recorded:
     section, at = section_of(entry), entry.at("interest")
     nodes = entry.scenario.topology.node_names
     clients = section.clients or tuple(node for node in nodes if node not in section.brokers)
-    findings = list(_node_findings(section, clients, nodes, at))
+    end = entry.scenario.warmup + entry.scenario.duration
+    until = end if section.stop is None else section.stop
+    findings = list(_node_findings(section, clients, nodes, until, at))
     if findings:
         raise Unusable(*findings)
     areas = _areas(section, entry, at)
-    end = entry.scenario.warmup + entry.scenario.duration
-    until = end if section.stop is None else section.stop
     if until > end:
         text = f"clients would leave after {until:g} s, and the run ends after {end:g} s"
         raise Unusable(Finding((*at, "stop"), text, "leave it out, and they stay to the end"))
@@ -117,7 +117,7 @@ def _filmed(
 
 
 def _node_findings(
-    section: InterestSettings, clients: tuple[str, ...], nodes: tuple[str, ...], at: Place
+    section: InterestSettings, clients: tuple[str, ...], nodes: tuple[str, ...], until: float, at: Place
 ) -> Iterator[Finding]:
     def missing(place: Place, node: str) -> Iterator[Finding]:
         if node not in nodes:
@@ -155,7 +155,7 @@ def _node_findings(
                 yield Finding((*place, *where), text, did_you_mean(host, section.brokers))
         if (moves := section.migration(query)) is not None:
             inside = (*at, "migrate") if query.migrate is None else (*place, "migrate")
-            for each in moves.findings(query.situation, list(section.brokers)):
+            for each in moves.findings(query.situation, list(section.brokers), until):
                 yield Finding((*inside, *each.at), each.message, each.hint)
             predicts = query.predict is not None
             for each in unmovable(query.suppression, query.completeness, predicts):

@@ -161,11 +161,11 @@ class MovingHost(Actor):
     async def _store(self, data: bytes) -> bool:
         """Writes the state down and makes the operator of it: both before this host says that it has it."""
         work = self._around.port.work
-        if self._files is not None:
-            await work(partial(self._files.store, data), 0.0)
         try:
+            if self._files is not None:
+                await work(partial(self._files.store, data), 0.0)
             self._operator = await work(partial(self._recipe.operator, data), 0.0)
-        except OperatorUnusable as error:
+        except (OperatorUnusable, OSError) as error:
             order = self._host.journal.order
             if self._host.is_owner or order is None:
                 raise

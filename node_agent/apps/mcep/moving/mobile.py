@@ -4,6 +4,7 @@ others say. Made at the query's home, for the operators that sources stream to."
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 
 from node_agent.apps.mcep.geometry import Box, Point
 from node_agent.apps.mcep.moving.settings import Planning
@@ -14,6 +15,8 @@ from node_agent.migration.plan import Plan, Steps
 
 LOOK_BACK_S = 10.0
 """Direction and speed come from so many seconds."""
+AHEAD_S = 60.0
+"""By how much a broker that tells of a client may be ahead of what its home has heard."""
 MOST_VISITS = 1000
 """Of each client that are learned from."""
 
@@ -38,8 +41,14 @@ class Mobile:
         while self.seen[-1][1] - self.seen[0][1] > LOOK_BACK_S and len(self.seen) > 2:
             self.seen.popleft()
 
-    def visited(self, client: str, leaf: str, t: float) -> None:
+    def visited(self, client: str, leaf: str, t: float, now: float) -> None:
+        """``now``: about which time it is, if known; visits that are far ahead of it did not happen."""
         way = self.visits.setdefault(client, [])
+        if now > -inf:
+            while way and way[-1].t > now + AHEAD_S:
+                way.pop()
+            if t > now + AHEAD_S:
+                return
         if not way or (way[-1].leaf != leaf and t > way[-1].t):
             way.append(Visit(leaf, t))
             del way[:-MOST_VISITS]

@@ -54,6 +54,8 @@ from node_agent.migration.live.values import Movable, Order, Savepoint, card_of
 
 HOST = Role("host")
 MICRO = 1e6
+PIECE = 100
+"""Bytes that a piece of a joint, or an item of it, takes besides its content."""
 AT_HOME = Role("home")
 
 
@@ -104,6 +106,8 @@ class MovingOperators:
         self._acks: dict[tuple[str, str, str], Ack] = {}
         """Acknowledgements that wait for the next tick, by operator, sink and host."""
         self._pieces: dict[Joint, list[Handed]] = {}
+        self._held: dict[Joint, int] = {}
+        """Bytes of these pieces."""
         self._hosts = {
             operator: Host(site.name, HOME, self._building(operator), LIMITS) for operator in self._around
         }
@@ -152,7 +156,10 @@ class MovingOperators:
 
     @property
     def waiting(self) -> int:
-        return sum(each.waiting for each in self._here())
+        """Messages before operators here; of those that are kept for others, what exceeds their buffers."""
+        ups = [*self._ups.values(), *(each.up for each in self._betweens.values())]
+        kept = sum(max(0, len(each.kept) - LIMITS.items) for each in ups)
+        return kept + sum(each.waiting for each in self._here())
 
     @property
     def processed(self) -> int:
@@ -308,10 +315,15 @@ class MovingOperators:
         if sender != self._places.at(joint) or said.version != self._places.versions[joint] + 1:
             self._site.refused += 1
             return
+        size = self._held.get(joint, 0) + sum(PIECE + len(item.payload) for item in said.kept) + PIECE
+        if size > LIMITS.bytes:
+            self._site.refused += 1
+            return
+        self._held[joint] = size
         pieces = self._pieces.setdefault(joint, [])
         pieces.append(said)
         if said.last:
-            del self._pieces[joint]
+            del self._pieces[joint], self._held[joint]
             self._betweens[joint] = arrived(pieces, self._stream(joint), _names(joint), LIMITS)
             self._send(self._deployed.home, Arrived(*joint, said.version))
 
@@ -368,7 +380,7 @@ class MovingOperators:
         where = order.source, order.target
         self._site.happened(Happened(self._name, operator, "ended", order.migration, outcome, *where))
         if self._planners is not None and self._orders is not None:
-            for node in {*self._deployed.hosts.values(), self._deployed.home}:
+            for node in self._planners.nodes:
                 self._send(node, Hosted(operator, self._orders.hosts[operator]))
 
 

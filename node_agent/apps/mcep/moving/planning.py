@@ -110,7 +110,7 @@ class Planners:
         self._network = (migration.distances or Distances.even(tuple(self.boxes))).network
         self.hosts = dict(self.deployed.hosts)
         places = [*self.deployed.hosts.values(), self.deployed.home]
-        self._nodes = tuple(dict.fromkeys(places))
+        self.nodes = tuple(dict.fromkeys(places))
         """Brokers where somebody plans."""
         self._limits = self._local_limits()
         self._mobile: Mobile | None = None
@@ -158,7 +158,7 @@ class Planners:
                     self._seats[operator].hosted(host)
             case Visited(client, t):
                 if self._mobile is not None:
-                    self._mobile.visited(client, sender, t)
+                    self._mobile.visited(client, sender, t, now)
 
     def _agreed(self, operator: str, name: str, message: Message, sender: str, now: float) -> None:
         title = self._title(operator)
@@ -201,7 +201,7 @@ class Planners:
         self._measured_at = now
         self._bytes = dict.fromkeys(self._bytes, 0)
         if values:
-            for node in self._nodes:
+            for node in self.nodes:
                 self.send(node, Rates(values))
 
     def _rate(self, name: str) -> float:

@@ -100,6 +100,9 @@ def _steps_of(hops: DataFrame, processings: DataFrame) -> DataFrame:
 def _step_back() -> str:
     """Returns the step from the replica ``walked.at`` to the one that sent the tuple there. ``until``: when
     it left ``at``. What came there later is a duplicate; if nothing came before, the record of that is lost.
+
+    An operator that moves records a reception once its result counts. So its time in the operator (``early``)
+    came before, and is no time on the network.
     """
     here = "filter(steps, step -> step.at = walked.at)"
     came = f"filter({here}, step -> step.sender is not null and coalesce(step.t_ns <= walked.until, true))"
@@ -107,11 +110,13 @@ def _step_back() -> str:
     took = f"get(filter({here}, step -> step.took_ns is not null), 0).took_ns"
     computing = f"coalesce({took}, 0L)"
     since = f"coalesce({arrival}.t_ns, born_ns)"
-    network = f"case when {arrival} is null then 0L else {arrival}.t_ns - {arrival}.sent_ns end"
+    early = f"greatest(0L, {computing} - (walked.until - {since}))"
+    network = f"case when {arrival} is null then 0L else {arrival}.t_ns - {arrival}.sent_ns - {early} end"
+    queue = f"case when {arrival} is null then 0L else {early} end + walked.until - {since} - {computing}"
     spent = {
         "path": "walked.at",
         "network_ns": network,
-        "queue_ns": f"walked.until - {since} - {computing}",
+        "queue_ns": queue,
         "compute_ns": computing,
     }
     before = ", ".join(f"concat(array({value}), walked.{name}) as {name}" for name, value in spent.items())

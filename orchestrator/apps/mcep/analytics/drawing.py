@@ -90,11 +90,10 @@ def _placed(cell: Cell, places: dict[str, list[list[float]]], brokers: Sequence[
             times = [*(at for at, _ in line), end * 1.05 + 1]
             at = [*(broker + shift for _, broker in line), line[-1][1] + shift]
             axes[0, 0].step(times, at, where="post", label=name)
-        axes[0, 0].set_title("operators by broker", loc="left")
         axes[0, 0].set_yticks(range(len(brokers)), brokers, fontsize=7)
         axes[0, 0].set_ylim(-0.6, len(brokers) - 0.4)
         axes[0, 0].set_xlabel("time since start (s)")
-        axes[0, 0].legend(loc="upper right", fontsize=8)
+        axes[0, 0].legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, fontsize=8)
         count = sum(len(line) - 1 for line in places.values())
         title = "Operators by broker" + (f" ({cell.label})" if cell.label else "")
         text = f"{len(places)} operators moved {count} times."

@@ -142,3 +142,20 @@ def test_a_mobile_plans_anew_when_its_plan_is_wrong_or_over() -> None:
     spread = linear([((90.0, 50.0), 0.0)], TWO, even_steps(0.0, 1.0, 3), 5.0, 20.0, 0.0)
     assert not deviates(spread, 1.0, "b2", 5.0, 0.1), "it may be at either"
     assert all(a == b for a, b in pairwise(spread.probabilities()))
+
+
+def test_ways_of_mobiles_that_turn_often_are_followed_within_bounds() -> None:
+    """Between any two of five leaves others went to and fro, about ten times a second: in a step of a minute
+    that makes more ways than could be counted."""
+    draw = random.Random(4)
+    ways = []
+    for _ in range(20):
+        t, here, way = 0.0, "b1", []
+        for _ in range(60):
+            way.append(Visit(here, t))
+            t += draw.choice([1e-6, 0.01, 0.3])
+            here = draw.choice([leaf for leaf in ("b1", "b2", "b3", "b4", "b5") if leaf != here])
+        ways.append(way)
+    plan = foretell(learn(ways), "b2", Visit("b1", 0.0), even_steps(0.0, 60.0, 2), 1.0)
+    for k in range(2):
+        assert sum(likely(plan, k).values()) == pytest.approx(1.0)

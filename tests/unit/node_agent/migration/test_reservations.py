@@ -6,7 +6,7 @@ import pytest
 
 from node_agent.migration.messages import Reserve, Revoke
 from node_agent.migration.plan import Expected, Plan, certain_plan, even_steps
-from node_agent.migration.reservations import Reservations, spans_at
+from node_agent.migration.reservations import MOST_VERSIONS, Reservations, spans_at
 
 pytestmark = [pytest.mark.unit, pytest.mark.timeout(60)]
 
@@ -46,3 +46,13 @@ def test_what_was_given_back_before_it_came_is_refused() -> None:
     assert not broker.reserve("a", Reserve(3, 1.0, ((0.0, 1.0),))).granted
     assert broker.used(0.0) == 0.0
     assert broker.reserve("a", Reserve(4, 1.0, ((0.0, 1.0),))).granted
+
+
+def test_an_operator_that_gives_nothing_back_gets_no_more() -> None:
+    broker = Reservations()
+    asked = [broker.reserve("a", Reserve(n, 1.0, ((n, inf),))).granted for n in range(MOST_VERSIONS + 5)]
+    assert asked == [True] * MOST_VERSIONS + [False] * 5
+    assert len(broker.granted["a"]) == MOST_VERSIONS
+    assert broker.reserve("b", Reserve(1, 1.0, ((0.0, 1.0),))).granted, "others are not concerned"
+    broker.revoke("a", Revoke(3))
+    assert broker.reserve("a", Reserve(1000, 1.0, ((0.0, 1.0),))).granted

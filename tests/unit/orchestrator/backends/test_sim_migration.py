@@ -12,6 +12,7 @@ import pytest
 from node_agent.apps.dataflow.events import tuple_by_tuple
 from node_agent.apps.dataflow.operators.registry import OPERATORS, Context, Operator, OperatorUnusable
 from node_agent.apps.dataflow.operators.synthetic import WORK, Work
+from node_agent.migration.live.disk import Files
 from orchestrator.backends.sim.simulation import Simulation
 from orchestrator.runs.backend import Status
 from tests.unit.specs import experiment, planned, topology
@@ -212,6 +213,20 @@ def test_who_cannot_use_the_state_refuses_and_the_operator_stays(
     told = [(step, detail) for number, step, detail in run.steps if number == 1]
     assert ("unusable", "its model is of another edition") in told
     assert told[-1] == ("finished", "unusable")
+    assert set(run.processed_at) == {"n2"}
+
+
+def test_a_node_whose_disk_is_full_refuses_and_the_operator_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(files: Files[Any], state: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Files, "store", full)
+    run = Moved(tmp_path, [move()])
+    run.check_stream()
+    assert run.steps[-1][1:] == ("finished", "unusable")
+    assert any(step == "unusable" and "No space left" in detail for _, step, detail in run.steps)
     assert set(run.processed_at) == {"n2"}
 
 

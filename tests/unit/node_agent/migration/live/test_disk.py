@@ -66,3 +66,18 @@ def test_files_that_are_too_large_or_of_another_kind_are_refused(tmp_path: Path)
 def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
     with pytest.raises(ValueError, match="no name of a file"):
         Files(tmp_path, name, Journal, 0)
+
+
+def test_what_could_not_be_written_takes_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    shelf = files(tmp_path)
+    shelf.keep(JOURNAL)
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        shelf.store(b"state")
+    with pytest.raises(OSError, match="No space"):
+        shelf.keep(Journal())
+    assert [path.name for path in tmp_path.iterdir()] == ["recognise.journal"]
+    assert shelf.journal() == JOURNAL and shelf.state() is None

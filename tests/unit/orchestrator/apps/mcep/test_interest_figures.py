@@ -14,7 +14,8 @@ from node_agent.apps.mcep.telemetry import (
     SituationFound,
 )
 from node_agent.telemetry.kinds import tag_of
-from orchestrator.apps.mcep.analytics.drawing import MOST_POINTS, thinned
+from orchestrator.apps.mcep.analytics import drawing
+from orchestrator.apps.mcep.analytics.drawing import MOST_POINTS, operators_by_broker, thinned
 from orchestrator.apps.mcep.analytics.metrics import METRICS, notes, values
 from orchestrator.apps.mcep.analytics.moving import METRICS as MOVING
 from orchestrator.apps.mcep.live import InterestView
@@ -169,3 +170,26 @@ def test_a_place_is_drawn_once() -> None:
     twice = [*every, *({**each, "number": 1000 + each["number"], "epoch": 99} for each in every)]
     once, again = (figures(each)["situation_places"]["near"] for each in (every, twice))
     assert once == again and 0 < len(once) <= len(every)
+
+
+def test_the_legend_hides_no_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Any] = []
+
+    def keep(figure: Any, *texts: str) -> None:
+        figure.canvas.draw()
+        (axes,) = figure.axes
+        drawn.append((axes.get_legend().get_window_extent().y0, axes.get_window_extent().y1))
+
+    monkeypatch.setattr(drawing, "finish", keep)
+    places = {f"near: {name}": [[0.0, 0.0], [9.0, 8.0]] for name in ("averaging", "slowing", "accident")}
+    series = {"operator_places": places, "operator_brokers": [f"b{n}" for n in range(9)]}
+    cell: Any = SimpleNamespace(runs=[(None, {"series": series})], label="")
+    operators_by_broker([cell])
+    ((legend, top),) = drawn
+    assert legend >= top
+
+
+def test_short_stops_are_told_in_milliseconds() -> None:
+    """Operators that move live stand still for some of them."""
+    (stopped,) = (each for each in MOVING if each.name == "migration_stopped_mean_s")
+    assert all(each is not None and "ms" in (each.short or "") for each in (stopped.console, stopped.report))

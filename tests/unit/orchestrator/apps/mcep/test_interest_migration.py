@@ -62,6 +62,12 @@ def test_brokers_are_as_far_from_each_other_as_their_links_say() -> None:
         ({"moves": [{**MOVES[0], "to": "car1"}]}, "interest.migrate.moves.0.to", "is no broker"),
         ({"moves": [{**MOVES[0], "operator": "x"}]}, "interest.migrate.moves.0.operator", "has no operator"),
         ({"plan": True, "room": {"b7": 1}}, "interest.migrate.room.b7", "is no broker"),
+        ({"moves": [{**MOVES[0], "at": "30s"}]}, "interest.migrate.moves.0.at", "clients leave after 30 s"),
+        (
+            {"moves": [*MOVES, {**MOVES[1], "to": "b2"}]},
+            "interest.migrate.moves.3.at",
+            "already moves at this time",
+        ),
     ],
 )
 def test_what_does_not_fit_is_told_at_its_place(migrate: dict[str, Any], place: str, message: str) -> None:
@@ -120,6 +126,11 @@ def test_operators_move_in_a_run_and_results_are_those_of_the_rehearsal(tmp_path
         moves = json.loads(listed.stdout)["moves"]
         assert [each["target"] for each in moves] == ["b2", "b1", "b2"]
         assert all(each["why"] == "the experiment says so" for each in moves)
+        told = rove(tmp_path / "runs", "explain", RUN_ID, timeout=100).stdout.splitlines()
+        times = [float(line.split()[0]) for line in told if " s  near" in line]
+        assert len(times) > len(moves) and times == sorted(times), "switches and moves in one order"
+        few = rove(tmp_path / "runs", "explain", RUN_ID, "--most", "1", timeout=100).stdout
+        assert "the newest 1 of 3 moves" in few
         at = rove(tmp_path / "runs", "explain", RUN_ID, "--at", "10s", "--json", timeout=100)
         assert json.loads(at.stdout)["queries"][0]["operators"] == {"averaging": "b2"}
 

@@ -1,6 +1,8 @@
 """What brokers may not say of operators that move, and notes that cannot be."""
 
 import random
+from dataclasses import replace
+from math import inf
 from typing import Any
 
 import msgspec
@@ -8,6 +10,8 @@ import pytest
 
 from benchmarks.mcep.rebuilding import Rebuilding
 from node_agent.apps.mcep.claims import Claims
+from node_agent.apps.mcep.geometry import Box
+from node_agent.apps.mcep.moving import operators
 from node_agent.apps.mcep.moving.messages import (
     Agreed,
     Arrived,
@@ -23,9 +27,10 @@ from node_agent.apps.mcep.moving.messages import (
     Visited,
     Wish,
 )
+from node_agent.apps.mcep.moving.mobile import Mobile, leaves_of
 from node_agent.apps.mcep.moving.note import MOST_NOTE, decode_note
 from node_agent.apps.mcep.moving.places import neighbourhoods
-from node_agent.apps.mcep.moving.settings import Migration, Planning
+from node_agent.apps.mcep.moving.settings import LIMITS, Migration, Planning
 from node_agent.apps.mcep.packed import encode_message
 from node_agent.apps.mcep.wire import decode, encode
 from node_agent.apps.mcep.wiring import execution
@@ -185,3 +190,41 @@ def test_a_note_that_cannot_be_is_refused_and_nothing_else_happens() -> None:
     assert refused
     with pytest.raises(Refused, match="more than"):
         decode_note(Savepoint(notes[0][1].inputs, 0, bytes(MOST_NOTE + 1)), operator)
+
+
+def test_a_joint_that_never_ends_is_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operators, "LIMITS", replace(LIMITS, bytes=10_000))
+    town = Watched(GIVEN, lambda draw, names: Migration())
+    holder = HOST_OF[OPERATOR]
+    broker = next(each for name, each in town.brokers.items() if name != holder)
+    event = Item(1, encode_message(GIVEN.events[0]))
+    piece = Handed(OPERATOR, NEXT, 1, 0, holder, 1, holder, 1, 1, (event,), False)
+    for _ in range(1000):
+        broker.receive(holder, Moves(GIVEN.query.name, piece))
+    (moving,) = broker.moving.values()
+    (pieces,) = moving._pieces.values()
+    assert 0 < sum(len(item.payload) for each in pieces for item in each.kept) < 10_000
+    assert broker.refused == 1000 - len(pieces) > 0
+
+
+def test_what_an_operator_never_has_done_with_fills_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host may take everything and never say that it needs it no more. Clients are not heard then."""
+    monkeypatch.setattr(operators, "LIMITS", replace(LIMITS, items=100))
+    town = Watched(GIVEN, lambda draw, names: Migration())
+    kept = [
+        (each, up) for broker in town.brokers.values() for each in broker.moving.values() for up in each._ups
+    ]
+    moving, (successor, stream) = kept[0]
+    channel = moving._around[successor].streams[stream]
+    for number in range(150):
+        assert moving.waiting == max(0, number - 100)
+        moving.emit(successor, channel, GIVEN.events[0])
+
+
+def test_visits_that_have_not_happened_yet_hide_none_that_did() -> None:
+    boxes = {name: Box(100.0 * n, 0.0, 100.0 * (n + 1), 100.0) for n, name in enumerate(("b1", "b2", "b3"))}
+    mobile = Mobile(Planning(mobiles="learned"), leaves_of(boxes), 50.0)
+    mobile.visited("car", "b3", 1e9, -inf)  # nobody knows yet which time it is
+    for leaf, t in (("b1", 5.0), ("b2", 15.0), ("b3", 1e8), ("b1", 25.0)):
+        mobile.visited("car", leaf, t, min(t, 25.0))
+    assert [(each.leaf, each.t) for each in mobile.visits["car"]] == [("b1", 5.0), ("b2", 15.0), ("b1", 25.0)]

@@ -12,7 +12,7 @@ from benchmarks.mcep_oracle import compared
 from node_agent.apps.mcep.claims import Claims
 from node_agent.apps.mcep.interest import QualityAware
 from node_agent.apps.mcep.messages import Said
-from node_agent.apps.mcep.moving.messages import Happened
+from node_agent.apps.mcep.moving.messages import Happened, Hosted, Moves
 from node_agent.apps.mcep.moving.settings import Distances, Migration, Planning, Scheduled
 from node_agent.migration.live.values import Method
 from node_agent.migration.situation import network
@@ -113,6 +113,25 @@ def test_operators_follow_plans_that_they_agree_on(given: World) -> None:
     operators = [each.moving[given.query.name] for each in town.brokers.values()]
     assert sum(each.planning for each in operators) > 0
     assert sorted(name for each in operators for name in each.owned) == sorted(given.query.graph.by_name)
+
+
+def test_who_plans_hears_of_a_move_in_an_order_that_does_not_change() -> None:
+    """A set of names has another order in each process, and runs in virtual time could differ."""
+    told: list[tuple[list[str], list[str]]] = []
+
+    class Listening(Watched):
+        def send(self, sender: str, sent: list[tuple[str, Said]]) -> None:
+            hosted = [to for to, said in sent if isinstance(said, Moves) and isinstance(said.said, Hosted)]
+            (deployed,) = self.brokers[sender].deployment.queries if sender in self.brokers else (None,)
+            if hosted and deployed is not None:
+                places = dict.fromkeys([*deployed.hosts.values(), deployed.home])
+                told.append((hosted, [each for each in places if each != sender]))
+            super().send(sender, sent)
+
+    for given in worlds(18):
+        Listening(given, lambda draw, names: Migration(greedy=2.0)).play()
+    assert all(heard == places * (len(heard) // len(places)) for heard, places in told)
+    assert sum(len(places) > 2 for _, places in told) > 5
 
 
 def test_greedy_operators_go_where_it_is_cheapest_now() -> None:
