@@ -15,6 +15,7 @@ import pytest
 
 from benchmarks.shared.runs import OF_THE_HOST
 from node_agent.model.host_load import FILE
+from orchestrator.apps.dataflow.spec.section import DataflowSection
 from orchestrator.host_load.files import read_samples
 from orchestrator.host_load.judgement import LIMITS
 from orchestrator.runs.run_directory import RunDirectory
@@ -52,7 +53,7 @@ FACES = {
     },
 }
 FLOWS = {"flows": [{"name": "talk", "from": "a", "to": "d", "rate": "16 kb/s", "size": "200 B"}]}
-OF_APPS = ("query", "replicas", "placement", "switching", "delivery", "runtime", "limits")
+OF_APPS = tuple(DataflowSection.model_fields)
 
 
 @pytest.fixture

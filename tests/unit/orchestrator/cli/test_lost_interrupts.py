@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
@@ -33,11 +34,20 @@ def test_an_interrupt_dropped_in_the_last_stage_is_raised_at_the_end() -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
 
+@pytest.fixture
+def default_signals() -> Iterator[None]:
+    """Under nohup SIGHUP is ignored, and Rove leaves it so."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.usefixtures("default_signals")
 def test_another_signal_that_ends_a_run_is_raised_again_too(number: signal.Signals) -> None:
     """``rove run``, ``sweep`` and ``collect`` take these as Ctrl-C."""
     reached = []
-    before = signal.getsignal(number)
     quiet = Console(quiet=True)
     with (
         pytest.raises(KeyboardInterrupt),
@@ -50,4 +60,4 @@ def test_another_signal_that_ends_a_run_is_raised_again_too(number: signal.Signa
         reached.append("first")
         progress("second", 0.2)
     assert reached == ["first"]
-    assert signal.getsignal(number) is before
+    assert signal.getsignal(number) is signal.SIG_DFL
