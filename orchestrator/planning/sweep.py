@@ -147,8 +147,22 @@ def _path_findings(path: str, document: dict[str, Any], fixed: Mapping[str, str]
     if path in known:
         return []
     same_end = [name for name in known if name.split(".")[-1] == path.split(".")[-1]]
-    hint = f'did you mean "{same_end[0]}"?' if same_end else did_you_mean(path, known)
+    if inside := _list_around(path, document):
+        hint = f"no single entry of {inside} can be: give whole lists names, {inside}: {{one: […], other: […]}}"
+    else:
+        hint = f'did you mean "{same_end[0]}"?' if same_end else did_you_mean(path, known)
     return [Finding(at, "there is no such value to vary in this experiment", hint)]
+
+
+def _list_around(path: str, document: dict[str, Any]) -> str | None:
+    """Returns the path of the list that a path leads into, if it does."""
+    value: Any = document
+    steps = path.split(".")
+    for count, step in enumerate(steps[:-1], 1):
+        value = value.get(step) if isinstance(value, dict) else None
+        if isinstance(value, list):
+            return ".".join(steps[:count])
+    return None
 
 
 def _choice_findings(experiment: Experiment) -> list[Finding]:
