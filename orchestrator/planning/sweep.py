@@ -148,7 +148,8 @@ def _path_findings(path: str, document: dict[str, Any], fixed: Mapping[str, str]
         return []
     same_end = [name for name in known if name.split(".")[-1] == path.split(".")[-1]]
     if inside := _list_around(path, document):
-        hint = f"no single entry of {inside} can be: give whole lists names, {inside}: {{one: […], other: […]}}"
+        names = f"{inside}: {{one: […], other: […]}}"
+        hint = f"no single entry of {inside} can be: give whole lists names, {names}"
     else:
         hint = f'did you mean "{same_end[0]}"?' if same_end else did_you_mean(path, known)
     return [Finding(at, "there is no such value to vary in this experiment", hint)]
