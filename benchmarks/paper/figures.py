@@ -60,8 +60,10 @@ _FACES: dict[str, Changes] = {
     }
 }
 _AREAS: dict[str, Changes] = {f"{side}m": {AREA: f"{side} m x {side} m"} for side in (1500, 2000)}
+_SPARSER: dict[str, Changes] = {
+    f"{timers}-1500m": {**of_timers, **_AREAS["1500m"]} for timers, of_timers in _TIMERS.items()
+}
 # As dense as 25 nodes in 1500 m x 1500 m.
-_SPARSER: dict[str, Changes] = {"authors-1500m": {**_TIMERS["authors"], **_AREAS["1500m"]}}
 _SPARSER_50: dict[str, Changes] = {"authors-2121m": {**_TIMERS["authors"], AREA: "2121 m x 2121 m"}}
 _LOADS: dict[str, Changes] = {"1kB": {"query.payload": "1 KiB"}, "5fps": {"query.rate": "5 fps"}}
 _OLSR: dict[str, Changes] = {
@@ -74,6 +76,7 @@ IN_WORDS = {
     "1500m": "area 1500 m x 1500 m",
     "2000m": "area 2000 m x 2000 m",
     "authors-1500m": "the authors' later timers in an area of 1500 m x 1500 m",
+    "olsrd-1500m": "olsrd's default timers in an area of 1500 m x 1500 m",
     "authors-2121m": "the authors' later timers in an area of 2121 m x 2121 m",
     "1kB": "tuples of 1 KiB, as the prototype's of early 2015",
     "5fps": "5 tuples/s, which most paths carry",
