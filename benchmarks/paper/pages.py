@@ -5,15 +5,16 @@ The part of a page between two marks is written by hand, and kept when the page 
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.paper.drawings import drawing, unit_of
 from benchmarks.paper.figures import CORE, FIGURES, IN_WORDS, Changes, PaperFigure
 from benchmarks.paper.summaries import Row, Summary, agreement, paired_backends
 from orchestrator.analytics.report_files import standalone
 from orchestrator.apps.dataflow.paper import LATENCY
-from orchestrator.results.comparison import METHODS, Interval
+from orchestrator.results.comparison import METHODS, Comparison, Interval
 from orchestrator.runs.files import write_atomic
 
 BY_HAND = "<!-- by hand: kept when the page is written anew -->"
@@ -110,24 +111,20 @@ def _page(figure: PaperFigure, found: Sequence[Summary], machine: str, also: Cha
 
 
 def _overview(figure: PaperFigure, found: Sequence[Summary]) -> list[str]:
-    """Returns a table of the ratios to k=1 in all variants, beside the paper's."""
-    columns = [f"{_titled(each)}, {_BACKENDS[each.backend]}" for each in found]
-    names = list(dict.fromkeys(row.name for each in found for row in each.rows if row.k > 1))
-    by_name = [{row.name: row for row in each.rows} for each in found]
-    rows = []
-    for name in names:
-        of = [rows_of.get(name) for rows_of in by_name]
-        stated = next((row.stated for row in of if row is not None and row.stated is not None), None)
-        paper = ["–" if stated is None else f"{stated:g}"] if figure.stated else []
-        rows.append([name, *paper, *map(_ratio, of)])
+    """Returns tables of the ratios to k=1 in all variants, beside the paper's."""
     what = "p95 latency" if figure.metric == LATENCY else "goodput"
     agree, both = agreement(found)
     said = "; **bold**: the paper's ratio is within the interval" if figure.stated else ""
+    unsaid = " The paper does not say which of both it took." if figure.stated else ""
     return [
         f"## Ratio of {what} to k=1",
         f"Ratio of means, [95 % interval], number of pairs{said}.",
         "",
-        *_table(["", *(["paper"] if figure.stated else []), *columns], rows),
+        *_ratios(figure, found, of_means),
+        "",
+        f"Mean of the pairs' ratios: each pair counts the same.{unsaid}",
+        "",
+        *_ratios(figure, found, of_pairs),
         "",
         *(
             [f"The intervals of virtual time and namespaces overlap in {agree} of {both} ratios.", ""]
@@ -154,11 +151,41 @@ def _titled(found: Summary) -> str:
     return "as in the file" if found.variant == CORE else found.variant
 
 
-def _ratio(row: Row | None) -> str:
-    if row is None or row.gain is None or row.ratio is None:
+class Ratio(NamedTuple):
+    value: float | None
+    interval: Interval | None
+
+
+def of_means(gain: Comparison) -> Ratio:
+    return Ratio(gain.ratio_of_means, gain.ratio_of_means_95)
+
+
+def of_pairs(gain: Comparison) -> Ratio:
+    return Ratio(gain.mean_of_ratios, gain.mean_of_ratios_95)
+
+
+def _ratios(figure: PaperFigure, found: Sequence[Summary], kind: Callable[[Comparison], Ratio]) -> list[str]:
+    columns = [f"{_titled(each)}, {_BACKENDS[each.backend]}" for each in found]
+    names = list(dict.fromkeys(row.name for each in found for row in each.rows if row.k > 1))
+    by_name = [{row.name: row for row in each.rows} for each in found]
+    rows = []
+    for name in names:
+        of = [rows_of.get(name) for rows_of in by_name]
+        stated = next((row.stated for row in of if row is not None and row.stated is not None), None)
+        paper = ["–" if stated is None else f"{stated:g}"] if figure.stated else []
+        rows.append([name, *paper, *(_ratio(row, kind) for row in of)])
+    return _table(["", *(["paper"] if figure.stated else []), *columns], rows)
+
+
+def _ratio(row: Row | None, kind: Callable[[Comparison], Ratio]) -> str:
+    if row is None or row.gain is None:
         return "–"
-    text = f"{row.ratio:.2f}{_interval(row.gain.ratio_of_means_95)}"
-    return f"{f'**{text}**' if row.agrees else text}, {row.gain.pairs}"
+    value, interval = kind(row.gain)
+    if value is None:
+        return "–"
+    text = f"{value:.2f}{_interval(interval)}"
+    agrees = interval is not None and row.stated is not None and interval.low <= row.stated <= interval.high
+    return f"{f'**{text}**' if agrees else text}, {row.gain.pairs}"
 
 
 def _section(figure: PaperFigure, found: Summary) -> list[str]:
