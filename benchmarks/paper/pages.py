@@ -184,8 +184,7 @@ def _ratio(row: Row | None, kind: Callable[[Comparison], Ratio]) -> str:
     if value is None:
         return "–"
     text = f"{value:.2f}{_interval(interval)}"
-    agrees = interval is not None and row.stated is not None and interval.low <= row.stated <= interval.high
-    return f"{f'**{text}**' if agrees else text}, {row.gain.pairs}"
+    return f"{f'**{text}**' if row.agrees_with(interval) else text}, {row.gain.pairs}"
 
 
 def _section(figure: PaperFigure, found: Summary) -> list[str]:

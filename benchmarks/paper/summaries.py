@@ -45,7 +45,10 @@ class Row(NamedTuple):
     @property
     def agrees(self) -> bool | None:
         """Whether the paper's ratio is within our interval; None if there is nothing to compare."""
-        within = _interval(self)
+        return self.agrees_with(_interval(self))
+
+    def agrees_with(self, within: Interval | None) -> bool | None:
+        """The same for another interval of ours."""
         return None if within is None or self.stated is None else within.low <= self.stated <= within.high
 
 
