@@ -21,6 +21,7 @@ from node_agent.apps.mcep.moving.messages import (
     Visited,
     Wish,
 )
+from node_agent.apps.mcep.packed import MOST_BYTES, Name
 from node_agent.migration.live.values import Item
 from node_agent.migration.live.wire import decode as decode_live
 from node_agent.migration.live.wire import encode as encode_live
@@ -28,9 +29,7 @@ from node_agent.migration.wire import decode as decode_plan
 from node_agent.migration.wire import encode as encode_plan
 from node_agent.model.checked import Checked, Whole
 
-MOST_BYTES = 1_000_000
 MOST_ITEMS = 1000
-Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Moment = Annotated[float, Meta(ge=-1e9, le=1e9)]
 Title = Annotated[str, Meta(max_length=500)]
 
